@@ -1,10 +1,11 @@
 /* call.c - calls: operators, builtins, functions, methods, classes, and the few forms that look
  * like calls.
  *
- * An operator goes to the first that knows it: what needs the evaluator itself (raise, wait,
- * stacked lists, higher-order operators), then builtin.c (values that are not tensors), then
- * op_call, which refuses what nobody knows. Each function and module pushes a Where record, so that
- * an error and a node can say where in the user's model they come from. */
+ * An operator goes to the first that knows it, in the order of the table asked[]: what needs the
+ * evaluator itself (raise, wait, stacked lists, higher-order operators), then builtin.c (values
+ * that are not tensors), then op_call, which refuses what nobody knows. Each function and module
+ * pushes a Where record, so that an error and a node can say where in the user's model they come
+ * from. */
 #include "eval/branch/choice.h"
 #include "eval/branch/higher_order.h"
 #include "eval/lists/dynamic_parts.h"
@@ -326,28 +327,31 @@ static Value plain_text(Ctx *cx, Value v)
     return !found ? v : v.tag == V_TUPLE ? val_tuple(cx, items, n) : val_list(cx, items, n, "str");
 }
 
-/* Operators that make texts, or only pass them on. *mine: one of their arguments makes the result a
- * text of this kind. */
-static bool text_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+/* Operators that make texts, or only pass them on. NOT_MINE: no argument makes the result a text of
+ * this kind. */
+static Outcome text_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     enum { DEEP = 8 };
     bool makes = str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") ||
         str_is(name, "aten::percentFormat");
     bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") ||
         str_is(name, "prim::Print") || str_is(name, "print") || str_is(name, "aten::warn");
-    for (size_t i = 0; i < n && (makes || passes) && !*mine; i++)
-        *mine = makes ? is_given_by_name(args[i].v, DEEP)
-                      : plain_text(ev->cx, args[i].v).any != args[i].v.any;
-    if (!*mine)
-        return true;
+    bool staged = false;
+    for (size_t i = 0; i < n && (makes || passes) && !staged; i++)
+        staged = makes ? is_given_by_name(args[i].v, DEEP)
+                       : plain_text(ev->cx, args[i].v).any != args[i].v.any;
+    if (!staged)
+        return NOT_MINE;
     OpArg *plain = new_array(ev->cx, OpArg, n + 1);
-    for (size_t i = 0; plain && i < n; i++)
+    if (!plain)
+        return FAILED;
+    for (size_t i = 0; i < n; i++)
         plain[i] = (OpArg){ args[i].name, plain_text(ev->cx, args[i].v) };
-    if (!plain || builtin_call(ev, name, plain, n, out) != BUILTIN_DONE)
-        return false;
+    if (builtin_call(ev, name, plain, n, out) != DONE)
+        return FAILED;
     if (out->tag == V_STR)
         *out = val_staged_text(ev->cx, out->s);
-    return true;
+    return outcome_done(ev->cx);
 }
 
 static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
@@ -489,81 +493,147 @@ static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
     return true;
 }
 
-/* `x is None` of what the running model decides, and x once that has been asked. */
-static bool optional_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
-{
-    bool is = str_is(name, "aten::__is__");
-    bool is_not = str_is(name, "aten::__isnot__");
-    if (n == 2 && (is || is_not) && args[0].v.tag == V_MAYBE && args[1].v.tag == V_NONE)
-        *out = is_not ? val_present(args[0].v) : val_not(ev->g, val_present(args[0].v));
-    else if (n == 2 && (is || is_not) && args[0].v.tag == V_LIST && args[1].v.tag == V_NONE)
-        *out = val_bool(is_not); /* also of a stacked list */
-    else if (n == 1 && args[0].v.tag == V_MAYBE &&
-             (str_is(name, "aten::_unwrap_optional") ||
-              str_is(name, "prim::unchecked_unwrap_optional")))
-        *out = args[0].v.maybe->value;
-    else
-        return false;
-    return true;
-}
-
-/* How many items of a list the statement, or one behind it, takes; 0: not told. */
+/* How many items of a list the statement, or one behind it, takes; 0: not given. */
 static uint32_t parts_wanted(const Stmt *s)
 {
-    return !s ? 0 : s->unpack || s->n_target > 1 ? s->n_target : s->parts;
+    if (!s)
+        return 0;
+    return s->unpack || s->n_target > 1 ? s->n_target : s->parts;
 }
 
-static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *recorded, Value *out)
+/* ---- who is asked in turn ---- */
+
+/* One call of an operator. */
+typedef struct OpUse {
+    Eval *ev;
+    const Expr *e;
+    Str name;
+    const OpArg *args;
+    size_t n;
+    const Stmt *s; /* the statement, with what the file recorded about the results; or NULL */
+    Value *out;
+} OpUse;
+
+static Outcome ask_raise(OpUse *u)
 {
-    size_t n = e->n_args;
+    if (!str_is(u->name, "prim::RaiseException"))
+        return NOT_MINE;
+    return outcome_of(eval_raise(u->ev, op_raise_message(u->ev->cx, u->args, u->n)));
+}
+
+static Outcome ask_choice(OpUse *u) { return choice_op(u->ev, u->name, u->args, u->n, u->out); }
+static Outcome ask_text(OpUse *u) { return text_op(u->ev, u->name, u->args, u->n, u->out); }
+
+/* `x is None` of what the running model decides, and x once that has been asked. */
+static Outcome ask_optional(OpUse *u)
+{
+    bool is = str_is(u->name, "aten::__is__");
+    bool is_not = str_is(u->name, "aten::__isnot__");
+    Value x = u->n ? u->args[0].v : val_none();
+    if (u->n == 2 && (is || is_not) && x.tag == V_MAYBE && u->args[1].v.tag == V_NONE)
+        *u->out = is_not ? val_present(x) : val_not(u->ev->g, val_present(x));
+    else if (u->n == 2 && (is || is_not) && x.tag == V_LIST && u->args[1].v.tag == V_NONE)
+        *u->out = val_bool(is_not); /* also of a stacked list */
+    else if (u->n == 1 && x.tag == V_MAYBE &&
+             (str_is(u->name, "aten::_unwrap_optional") ||
+              str_is(u->name, "prim::unchecked_unwrap_optional")))
+        *u->out = x.maybe->value;
+    else
+        return NOT_MINE;
+    return outcome_done(u->ev->cx);
+}
+
+/* From here on arguments are looked at: FAILED where one was never set, or nobody can tell what it
+ * holds. */
+static Outcome ask_unset(OpUse *u)
+{
+    bool set = is_container_op(u->name) ? containers_are_readable(u->ev, u->name, u->args, u->n)
+                                        : args_are_set(u->ev, u->args, u->n);
+    if (!set)
+        return FAILED;
+    /* also of what works on a container: len of a text */
+    if (u->n && staged_text(u->args[0].v) && !must_be_set(u->ev, u->args[0].v))
+        return FAILED;
+    return NOT_MINE;
+}
+
+static Outcome ask_poison(OpUse *u)
+{
+    if (!poison_flows(u->name, u->args, u->n))
+        return NOT_MINE;
+    *u->out = val_poison();
+    return DONE;
+}
+
+static Outcome ask_wait(OpUse *u)
+{
+    if (!str_is(u->name, "aten::wait") || u->n != 1 || u->args[0].v.tag != V_FUTURE)
+        return NOT_MINE;
+    *u->out = *u->args[0].v.future;
+    return DONE;
+}
+
+static Outcome ask_higher_order(OpUse *u)
+{
+    return str_starts(u->name, "higher_order::") ? higher_order(u->ev, u->e, u->args, u->n, u->out)
+                                                 : NOT_MINE;
+}
+
+static Outcome ask_stacked(OpUse *u) { return stacked_op(u->ev, u->name, u->args, u->n, u->out); }
+
+static Outcome ask_parts(OpUse *u)
+{
+    return dynamic_parts(u->ev, u->name, u->args, u->n, parts_wanted(u->s), u->out);
+}
+
+static Outcome ask_builtin(OpUse *u) { return builtin_call(u->ev, u->name, u->args, u->n, u->out); }
+
+/* FAILED where the operator would write to what our result does not tell. */
+static Outcome ask_writes(OpUse *u)
+{
+    Ctx *cx = u->ev->cx;
+    bool custom = cx->opt && cx->opt->unknown_custom;
+    bool exists = op_exists(cx, u->name);
+    return (exists || custom) && loses_writes(u->ev, u->e, u->s) ? FAILED : NOT_MINE;
+}
+
+/* An operator that nobody knows: --unknown=custom, or a writer whose effect would be lost. */
+static Outcome ask_unknown(OpUse *u)
+{
+    Ctx *cx = u->ev->cx;
+    if (op_exists(cx, u->name))
+        return NOT_MINE;
+    if (cx->opt && cx->opt->unknown_custom)
+        *u->out = call_unknown(u->ev, u->e, u->args, u->s);
+    else if (u->e->writes || gives_nothing(u->s))
+        *u->out = op_unknown_writer(u->ev->g, u->name, u->e->writes != NULL);
+    else
+        return NOT_MINE;
+    return outcome_done(cx);
+}
+
+/* Last of all: an operator of the tables, or one to be refused by name. */
+static Outcome ask_operator(OpUse *u)
+{
+    Eval *ev = u->ev;
     Type expect[4];
-    bool mine = false;
-    if (str_is(e->op, "prim::RaiseException"))
-        return eval_raise(ev, op_raise_message(ev->cx, args, n));
-    if (!choice_op(ev, e->op, args, n, &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx);
-    if (!text_op(ev, e->op, args, n, &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx);
-    if (optional_op(ev, e->op, args, n, out))
-        return !ctx_failed(ev->cx);
-    if (!(is_container_op(e->op) ? containers_are_readable(ev, e->op, args, n)
-                                 : args_are_set(ev, args, n)))
-        return false;
-    if (n && staged_text(args[0].v) &&
-        !must_be_set(ev, args[0].v)) /* also of what works on a container: len of a text */
-        return false;
-    if (poison_flows(e->op, args, n)) {
-        *out = val_poison();
-        return true;
-    }
-    if (str_is(e->op, "aten::wait") && n == 1 && args[0].v.tag == V_FUTURE) {
-        *out = *args[0].v.future;
-        return true;
-    }
-    if (str_starts(e->op, "higher_order::") && (!higher_order(ev, e, args, n, &mine, out) || mine))
-        return mine && !ctx_failed(ev->cx) && !ev->raised;
-    if (!stacked_op(ev, e->op, args, n, &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx);
-    if (!dynamic_parts(ev, e->op, args, n, parts_wanted(recorded), &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx);
-    BuiltinResult r = builtin_call(ev, e->op, args, n, out);
-    if (r != BUILTIN_NOT_MINE)
-        return r == BUILTIN_DONE && !ctx_failed(ev->cx);
-    bool exists = op_exists(ev->cx, e->op);
-    bool custom = !exists && ev->cx->opt && ev->cx->opt->unknown_custom;
-    if ((exists || custom) && loses_writes(ev, e, recorded))
-        return false;
-    if (custom) {
-        *out = call_unknown(ev, e, args, recorded);
-        return !ctx_failed(ev->cx);
-    }
-    if (!exists && (e->writes || gives_nothing(recorded))) {
-        *out = op_unknown_writer(ev->g, e->op, e->writes != NULL);
-        return !ctx_failed(ev->cx);
-    }
-    size_t n_expect = expected_types(ev, recorded, expect);
-    *out = op_call(ev->g, e->op, e->overload, args, n, n_expect ? expect : NULL, n_expect);
-    return !loses_result(ev, e, recorded, *out) && !ctx_failed(ev->cx);
+    size_t n = expected_types(ev, u->s, expect);
+    *u->out = op_call(ev->g, u->name, u->e->overload, u->args, u->n, n ? expect : NULL, n);
+    return loses_result(ev, u->e, u->s, *u->out) ? FAILED : outcome_done(ev->cx);
+}
+
+static Outcome (*const asked[])(OpUse *u) = {
+    ask_raise,        ask_choice,  ask_text,  ask_optional, ask_unset,  ask_poison,  ask_wait,
+    ask_higher_order, ask_stacked, ask_parts, ask_builtin,  ask_writes, ask_unknown, ask_operator,
+};
+
+static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Value *out)
+{
+    OpUse u = { ev, e, e->op, args, e->n_args, s, out };
+    Outcome r = NOT_MINE;
+    for (size_t i = 0; r == NOT_MINE && i < COUNT(asked); i++)
+        r = asked[i](&u);
+    return r == DONE && !ctx_failed(ev->cx);
 }
 
 bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
@@ -655,13 +725,14 @@ static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
     return true;
 }
 
+/* A bare word of the program's text: fork, print, len, int, .. */
 static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *out)
 {
-    bool mine = false;
     if (str_is(word, "fork"))
         return fork_call(ev, args, n, out);
-    if (!text_op(ev, word, args, n, &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx);
+    Outcome r = text_op(ev, word, args, n, out);
+    if (r != NOT_MINE)
+        return r == DONE;
     if (!args_are_set(ev, args, n))
         return false;
     if (has_poison(args, n)) {
@@ -669,12 +740,14 @@ static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *ou
         return true;
     }
     const char *op = builtin_of_word(word->s);
-    if (op && (!stacked_op(ev, str_of(ev->cx, op), args, n, &mine, out) || mine))
-        return mine && !ctx_failed(ev->cx);
-    BuiltinResult r = builtin_call(ev, word, args, n, out);
-    return r == BUILTIN_NOT_MINE
-        ? fail(ev->cx, E_UNSUPPORTED, "there is no function '%s' for these arguments", word->s)
-        : r == BUILTIN_DONE && !ctx_failed(ev->cx);
+    if (op)
+        r = stacked_op(ev, str_of(ev->cx, op), args, n, out);
+    if (r == NOT_MINE)
+        r = builtin_call(ev, word, args, n, out);
+    if (r == NOT_MINE)
+        return fail(ev->cx, E_UNSUPPORTED, "there is no function '%s' for these arguments",
+                    word->s);
+    return r == DONE && !ctx_failed(ev->cx);
 }
 
 static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *out)
@@ -715,10 +788,10 @@ static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
         *out = val_poison();
         return true;
     }
-    BuiltinResult r = method_call(ev, self, callee->name, args, e->n_args, out);
-    return r == BUILTIN_NOT_MINE
+    Outcome r = method_call(ev, self, callee->name, args, e->n_args, out);
+    return r == NOT_MINE
         ? fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'", val_kind(self), callee->name->s)
-        : r == BUILTIN_DONE && !ctx_failed(ev->cx);
+        : r == DONE && !ctx_failed(ev->cx);
 }
 
 bool eval_call(Eval *ev, const Expr *e, Value *out)

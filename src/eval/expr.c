@@ -206,10 +206,10 @@ static bool eval_index(Eval *ev, const Expr *e, Value *out)
     if (!eval_expr(ev, e->a, &base) || !eval_expr(ev, e->b, &index) || !must_be_set(ev, base))
         return false;
     if (index.tag == V_CHOICE) {
-        bool mine;
         OpArg looked[2] = { { NULL, base }, { NULL, index } };
-        if (!choice_op(ev, str_of(ev->cx, "aten::__getitem__"), looked, 2, &mine, out) || mine)
-            return mine && !ctx_failed(ev->cx);
+        Outcome r = choice_op(ev, str_of(ev->cx, "aten::__getitem__"), looked, 2, out);
+        if (r != NOT_MINE)
+            return r == DONE;
     }
     if (!must_be_set(ev, index))
         return false;
@@ -232,10 +232,10 @@ static bool eval_index(Eval *ev, const Expr *e, Value *out)
         return true;
     }
     OpArg args[2] = { { NULL, base }, { NULL, index } };
-    BuiltinResult r = builtin_call(ev, str_of(ev->cx, "aten::__getitem__"), args, 2, out);
-    return r == BUILTIN_NOT_MINE
+    Outcome r = builtin_call(ev, str_of(ev->cx, "aten::__getitem__"), args, 2, out);
+    return r == NOT_MINE
         ? fail(ev->cx, E_VALUE, "%s cannot be indexed by %s", val_kind(base), val_kind(index))
-        : r == BUILTIN_DONE;
+        : r == DONE;
 }
 
 static int64_t clamp_bound(int64_t i, int64_t n)
@@ -349,8 +349,8 @@ static bool eval_neg(Eval *ev, const Expr *e, Value *out)
     else {
         OpArg arg = { NULL, v };
         Str neg = str_of(ev->cx, "aten::neg");
-        BuiltinResult r = builtin_call(ev, neg, &arg, 1, out);
-        if (r == BUILTIN_NOT_MINE)
+        Outcome r = builtin_call(ev, neg, &arg, 1, out);
+        if (r == NOT_MINE)
             *out = op_call(ev->g, neg, NULL, &arg, 1, NULL, 0);
     }
     return !ctx_failed(ev->cx) && !ev->raised;

@@ -15,6 +15,14 @@
 #include "value/options.h"
 #include "ops/ops.h"
 
+/* What became of a question that several are asked in turn: DONE, *out is the answer; NOT_MINE, the
+ * next is asked; FAILED, after fail() or with ev->raised. */
+typedef enum { DONE, NOT_MINE, FAILED } Outcome;
+/* Of a context that has failed on the way neither of the first two is true. */
+static inline Outcome outcome_done(const Ctx *cx) { return ctx_failed(cx) ? FAILED : DONE; }
+static inline Outcome outcome_not_mine(const Ctx *cx) { return ctx_failed(cx) ? FAILED : NOT_MINE; }
+static inline Outcome outcome_of(bool ok) { return ok ? DONE : FAILED; }
+
 /* How a block ended. RAISE: the model's own code raised; unwinds to the innermost branch that ONNX
  * decides, or is an error. */
 typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
@@ -57,16 +65,15 @@ typedef struct Eval {
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */
 
-typedef enum { BUILTIN_DONE, BUILTIN_NOT_MINE, BUILTIN_FAILED } BuiltinResult;
 /* `name` is an operator ("aten::len", "prim::abs") or a bare word ("int", "range", "print").
  * NOT_MINE: no such builtin, or not for these arguments (aten::add of tensors): op_call takes it.
- * FAILED: after fail(). */
-BuiltinResult builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
+ */
+Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
 /* Is there any builtin of this name? For the scan that lists all unsupported operators. */
 bool builtin_exists(Ctx *cx, Str name);
 /* self.name(args) where self is no object of a class: tensors (tolist, ..), lists, dicts,
  * strings. */
-BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
+Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
 
 /* ---- expr.c ---- */
 

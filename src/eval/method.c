@@ -65,27 +65,24 @@ static bool tolist(Eval *ev, Value self, Value *out)
     return nested_list(ev, v, &room, out);
 }
 
-BuiltinResult method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out)
+Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out)
 {
     if (self.tag == V_TENSOR && str_is(name, "tolist") && n == 0)
-        return tolist(ev, self, out) ? BUILTIN_DONE : BUILTIN_FAILED;
+        return outcome_of(tolist(ev, self, out));
     Str op = str_fmt(ev->cx, "aten::%s", name->s);
     OpArg *all = new_array(ev->cx, OpArg, n + 1);
     if (!all)
-        return BUILTIN_FAILED;
+        return FAILED;
     all[0] = (OpArg){ NULL, self };
     if (n)
         memcpy(all + 1, args, n * sizeof *args);
-    bool mine = false;
-    if (!stacked_op(ev, op, all, n + 1, &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
-    if (builtin_exists(ev->cx, op)) {
-        BuiltinResult r = builtin_call(ev, op, all, n + 1, out);
-        if (r != BUILTIN_NOT_MINE)
-            return r;
-    }
+    Outcome r = stacked_op(ev, op, all, n + 1, out);
+    if (r == NOT_MINE && builtin_exists(ev->cx, op))
+        r = builtin_call(ev, op, all, n + 1, out);
+    if (r != NOT_MINE)
+        return r;
     if (self.tag != V_TENSOR || !op_exists(ev->cx, op))
-        return BUILTIN_NOT_MINE;
+        return NOT_MINE;
     *out = op_call(ev->g, op, NULL, all, n + 1, NULL, 0);
-    return ctx_failed(ev->cx) ? BUILTIN_FAILED : BUILTIN_DONE;
+    return outcome_done(ev->cx);
 }

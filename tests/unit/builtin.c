@@ -30,7 +30,7 @@ static bool call(Machine *m, Str name, const Arg *args, uint32_t n, Value *out)
         if (!run(m, args[i].value, &given[i].v))
             return false;
     }
-    return builtin_call(&m->ev, name, given, n, out) == BUILTIN_DONE;
+    return builtin_call(&m->ev, name, given, n, out) == DONE;
 }
 
 static const char *elem_of(const Value *items, uint32_t n) { return n ? val_kind(items[0]) : NULL; }
@@ -180,7 +180,7 @@ static Value call2(Symbolic *s, const char *name, Value a, Value b)
 {
     OpArg args[2] = { { NULL, a }, { NULL, b } };
     Value out = val_none();
-    if (builtin_call(&s->ev, str_of(s->ev.cx, name), args, 2, &out) != BUILTIN_DONE)
+    if (builtin_call(&s->ev, str_of(s->ev.cx, name), args, 2, &out) != DONE)
         fail_msg("%s: %s", name, error_text(s->ev.cx, "test", NULL)->s);
     return out;
 }
@@ -189,7 +189,7 @@ static Value call1(Symbolic *s, const char *name, Value a)
 {
     OpArg arg = { NULL, a };
     Value out = val_none();
-    if (builtin_call(&s->ev, str_of(s->ev.cx, name), &arg, 1, &out) != BUILTIN_DONE)
+    if (builtin_call(&s->ev, str_of(s->ev.cx, name), &arg, 1, &out) != DONE)
         fail_msg("%s: %s", name, error_text(s->ev.cx, "test", NULL)->s);
     return out;
 }
@@ -254,8 +254,7 @@ static void what_must_be_concrete_says_so(void **state)
     Value items[2] = { val_int(1), val_int(2) };
     OpArg args[2] = { { NULL, val_list(cx, items, 2, "int") }, { NULL, s.n } };
     Value out;
-    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::__getitem__"), args, 2, &out),
-                     BUILTIN_FAILED);
+    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::__getitem__"), args, 2, &out), FAILED);
     assert_int_equal(cx->error.code, E_UNDECIDED);
 }
 
@@ -265,9 +264,8 @@ static void tensors_are_not_ours(void **state)
     Symbolic s = symbolic(cx);
     Value t = val_tensor(cx, ox_int(s.ev.g, 3)), out;
     OpArg args[2] = { { NULL, t }, { NULL, val_int(1) } };
-    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::add"), args, 2, &out), BUILTIN_NOT_MINE);
-    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::conv2d"), args, 2, &out),
-                     BUILTIN_NOT_MINE);
+    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::add"), args, 2, &out), NOT_MINE);
+    assert_int_equal(builtin_call(&s.ev, str_of(cx, "aten::conv2d"), args, 2, &out), NOT_MINE);
     assert_int_equal(call1(&s, "int", t).i, 3);
     assert_int_equal(call1(&s, "aten::dim", t).i, 0);
     assert_int_equal(call1(&s, "prim::dtype", t).i, 4);

@@ -74,9 +74,8 @@ Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
                       option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
 }
 
-/* What was computed for each option, as one value. *mine false: nothing that ONNX can choose
- * among. */
-static bool chosen(Eval *ev, const Choice *c, const Value *made, bool *mine, Value *out)
+/* What was computed for each option, as one value. NOT_MINE: nothing that ONNX can choose among. */
+static Outcome chosen(Eval *ev, const Choice *c, const Value *made, Value *out)
 {
     Ctx *cx = ev->cx;
     ItemType item;
@@ -87,14 +86,14 @@ static bool chosen(Eval *ev, const Choice *c, const Value *made, bool *mine, Val
         equal = equal && made[i].tag == made[0].tag && made[i].tag != V_CHOICE &&
             val_equal(cx, made[i], made[0]);
     }
-    *mine = true;
     if (equal || options) {
         *out = equal ? made[0] : val_choice(cx, made, c->n, c->index);
-        return !ctx_failed(cx);
+        return outcome_done(cx);
     }
-    *mine = list_item_type(cx, made, c->n, &item);
-    Stacked *s = *mine ? stacked_of(ev, made, c->n, item) : NULL;
-    return !*mine || (s && stacked_item(ev, s, c->index, out));
+    if (!list_item_type(cx, made, c->n, &item))
+        return NOT_MINE;
+    Stacked *s = stacked_of(ev, made, c->n, item);
+    return s && stacked_item(ev, s, c->index, out) ? outcome_done(cx) : FAILED;
 }
 
 /* May it run once for each option? Not when it changes something. */
@@ -126,44 +125,45 @@ static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
     return val_poison();
 }
 
-bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+Outcome choice_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     size_t which = n;
-    *mine = false;
     for (size_t i = 0; i < n; i++)
         if (args[i].v.tag == V_CHOICE)
             which = which == n ? i : n + 1;
     if (which >= n || !only_looks(name, args, n))
-        return true;
+        return NOT_MINE;
     const Choice *c = args[which].v.choice;
     Value *made = new_array(ev->cx, Value, c->n);
     OpArg *with = mem_copy(ev->cx, args, n * sizeof *args);
+    if (!made || !with)
+        return FAILED;
     Value some = key_of_dict(ev->cx, name, args, which);
     for (int64_t i = 0; i < c->n; i++) {
-        if (!made || !with)
-            return false;
         with[which].v = val_ok(some) && !dict_find(ev->cx, args[0].v.dict, c->at[i]) ? some
                                                                                      : c->at[i];
-        BuiltinResult r = builtin_call(ev, name, with, n, &made[i]);
-        if (r != BUILTIN_DONE)
-            return r == BUILTIN_NOT_MINE;
+        Outcome r = builtin_call(ev, name, with, n, &made[i]);
+        if (r != DONE)
+            return r;
     }
-    return chosen(ev, c, made, mine, out);
+    return chosen(ev, c, made, out);
 }
 
 bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out)
 {
-    bool mine = false;
     Value *made = new_array(ev->cx, Value, c->n);
+    if (!made)
+        return false;
     for (int64_t i = 0; i < c->n; i++)
-        if (!made || !get_attr(ev, c->at[i], name, &made[i]))
+        if (!get_attr(ev, c->at[i], name, &made[i]))
             return false;
-    return made && chosen(ev, c, made, &mine, out) &&
-        (mine ||
-         fail(ev->cx, E_UNSUPPORTED,
-              "%s of an enum's member that the running model chooses: the values are "
-              "not of one type",
-              name->s));
+    Outcome r = chosen(ev, c, made, out);
+    if (r != NOT_MINE)
+        return r == DONE;
+    return fail(ev->cx, E_UNSUPPORTED,
+                "%s of an enum's member that the running model chooses: the values are "
+                "not of one type",
+                name->s);
 }
 
 /* " ('a', 'b')" */

@@ -12,9 +12,10 @@ Value option_at(Eval *ev, const Value *at, int64_t n, Value index);
 MUST_USE bool options_join(Ctx *cx, Value a, Value b, Values *all);
 /* The place of v among them, an int. */
 Value option_index(Graph *g, Value v, const Values *all);
-/* An operator that looks at a choice. *mine: it did; else must_be_set says what can be done with
- * one. */
-MUST_USE bool choice_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out);
+/* An operator that looks at a choice. NOT_MINE: it does not only look, or there is none, or two;
+ * must_be_set says what can be done with one. */
+MUST_USE Outcome choice_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
+/* Attribute `name` of each option, and so of the choice. */
 MUST_USE bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out);
 /* Why it cannot be used here; false. */
 bool choice_fail(Ctx *cx, const Choice *c);

@@ -125,26 +125,31 @@ static bool inline_graph(Eval *ev, const OpArg *args, size_t n, size_t graph, Va
                      : fail(ev->cx, E_FORMAT, "a region without its graph");
 }
 
-bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine, Value *out)
+/* wrap_with_autocast(device, dtype, enabled, cache, graph, ..): as it is where autocast is off. */
+static bool run_autocast(Eval *ev, const OpArg *args, size_t n, Value *out)
 {
-    *mine = true;
+    if (!args[2].v.b)
+        return inline_graph(ev, args, n, 4, out);
+    fail(ev->cx, E_UNSUPPORTED,
+         "an autocast region: the program does not say which operators it casts");
+    fail_hint(ev->cx, "save exported_program.run_decompositions({}), which writes the casts down");
+    return false;
+}
+
+Outcome higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, Value *out)
+{
+    bool ok;
     if (str_is(e->op, "higher_order::cond"))
-        return run_cond(ev, args, n, out);
-    if (str_is(e->op, "higher_order::while_loop"))
-        return run_while_loop(ev, e, args, n, out);
-    if (str_is(e->op, "higher_order::wrap_with_set_grad_enabled"))
-        return inline_graph(ev, args, n, 1, out);
-    if (str_is(e->op, "higher_order::wrap_with_autocast") && n > 4 && args[2].v.tag == V_BOOL) {
-        if (!args[2].v.b)
-            return inline_graph(ev, args, n, 4, out);
-        fail(ev->cx, E_UNSUPPORTED,
-             "an autocast region: the program does not say which operators it casts");
-        fail_hint(ev->cx,
-                  "save exported_program.run_decompositions({}), which writes the casts down");
-        return false;
-    }
-    if (str_is(e->op, "higher_order::invoke_subgraph"))
-        return n > 2 && call_value(ev, args[0].v, args + 2, n - 2, out);
-    *mine = false;
-    return true;
+        ok = run_cond(ev, args, n, out);
+    else if (str_is(e->op, "higher_order::while_loop"))
+        ok = run_while_loop(ev, e, args, n, out);
+    else if (str_is(e->op, "higher_order::wrap_with_set_grad_enabled"))
+        ok = inline_graph(ev, args, n, 1, out);
+    else if (str_is(e->op, "higher_order::wrap_with_autocast") && n > 4 && args[2].v.tag == V_BOOL)
+        ok = run_autocast(ev, args, n, out);
+    else if (str_is(e->op, "higher_order::invoke_subgraph"))
+        ok = n > 2 && call_value(ev, args[0].v, args + 2, n - 2, out);
+    else
+        return NOT_MINE;
+    return ok && !ev->raised ? outcome_done(ev->cx) : FAILED;
 }

@@ -4,8 +4,7 @@
 
 #include "eval/internal.h"
 
-/* *mine false: e->op is another operator. */
-MUST_USE bool higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, bool *mine,
-                           Value *out);
+/* NOT_MINE: e->op is another operator. */
+MUST_USE Outcome higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, Value *out);
 
 #endif

@@ -183,18 +183,18 @@ static bool is_symbolic(Value v)
 }
 
 /* Nobody takes these arguments: say which they are, and what would decide when one is symbolic. */
-static BuiltinResult no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
+static Outcome no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
 {
     Buf kinds = buf_new(cx);
     bool symbolic = false;
     for (size_t i = 0; i < n; i++) {
         if (is_tensor_like(args[i].v))
-            return BUILTIN_NOT_MINE;
+            return NOT_MINE;
         symbolic = symbolic || is_symbolic(args[i].v);
         buf_fmt(&kinds, "%s%s", i ? ", " : "", val_kind(args[i].v));
     }
     if (op_exists(cx, name))
-        return BUILTIN_NOT_MINE;
+        return NOT_MINE;
     if (symbolic) {
         fail(cx, E_UNDECIDED,
              "%s needs concrete values, and got (%s) of which one depends on a dynamic dimension "
@@ -204,23 +204,23 @@ static BuiltinResult no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
     } else {
         fail(cx, E_VALUE, "%s does not take (%s)", name->s, buf_done(&kinds)->s);
     }
-    return BUILTIN_FAILED;
+    return FAILED;
 }
 
-BuiltinResult builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
+Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     const Rows *rows = map_get(index_of_rows(ev->cx), name);
-    bool mine;
     if (!rows)
-        return BUILTIN_NOT_MINE;
-    if (!dynamic_dict_op(ev, name, args, n, &mine, out) || mine)
-        return mine && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
+        return NOT_MINE;
+    Outcome of_dict = dynamic_dict_op(ev, name, args, n, out);
+    if (of_dict != NOT_MINE)
+        return of_dict;
     for (size_t i = 0; i < rows->n; i++) {
         Builtin b = { .ev = ev, .cx = ev->cx, .g = ev->g, .row = rows->at[i] };
         if (!in_order(ev->cx, b.row, args, n, &b.arg, &b.n) || !kinds_fit(b.row->kinds, b.arg, b.n))
             continue;
         *out = val_none();
-        return b.row->fn(&b, out) && !ctx_failed(ev->cx) ? BUILTIN_DONE : BUILTIN_FAILED;
+        return b.row->fn(&b, out) ? outcome_done(ev->cx) : FAILED;
     }
     return no_row(ev->cx, name, args, n);
 }

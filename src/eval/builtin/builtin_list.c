@@ -431,7 +431,7 @@ static bool extreme_of_list(Builtin *b, Value *out)
             continue;
         }
         OpArg both[2] = { { NULL, *out }, { NULL, l->at[i].v } };
-        if (builtin_call(b->ev, pair, both, 2, out) != BUILTIN_DONE)
+        if (builtin_call(b->ev, pair, both, 2, out) != DONE)
             return ctx_failed(b->cx)
                 ? false
                 : builtin_fail(b, "%s of a list of %s", b->row->datum ? "max" : "min",
@@ -474,7 +474,7 @@ static bool sum_of_list(Builtin *b, Value *out)
     for (int64_t i = 0; i < l->n; i++) {
         Value v = l->at[i].v.tag == V_BOOL ? val_int(l->at[i].v.b) : l->at[i].v;
         OpArg both[2] = { { NULL, *out }, { NULL, v } };
-        if (builtin_call(b->ev, add, both, 2, out) != BUILTIN_DONE)
+        if (builtin_call(b->ev, add, both, 2, out) != DONE)
             return ctx_failed(b->cx) ? false : builtin_fail(b, "sum of a list of %s", val_kind(v));
     }
     if (out->tag == V_INT && ints)

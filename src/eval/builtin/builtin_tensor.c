@@ -191,7 +191,7 @@ static bool quant_number(Builtin *b, Value *out)
 static bool is_nonzero(Builtin *b, Value *out)
 {
     OpArg arg = { NULL, b->arg[0].v };
-    return builtin_call(b->ev, str_of(b->cx, "aten::Bool"), &arg, 1, out) == BUILTIN_DONE;
+    return builtin_call(b->ev, str_of(b->cx, "aten::Bool"), &arg, 1, out) == DONE;
 }
 
 static bool promote(Builtin *b, Value *out)
@@ -255,7 +255,7 @@ static bool list_to_tensor(Builtin *b, Value *out)
 
 static bool tensor_to_list(Builtin *b, Value *out)
 {
-    return method_call(b->ev, b->arg[0].v, str_of(b->cx, "tolist"), NULL, 0, out) == BUILTIN_DONE;
+    return method_call(b->ev, b->arg[0].v, str_of(b->cx, "tolist"), NULL, 0, out) == DONE;
 }
 
 /* ---- devices ---- */

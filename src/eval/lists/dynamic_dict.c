@@ -200,24 +200,23 @@ static const struct {
     { "len", 1, 1, len },
 };
 
-bool dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+Outcome dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->invalid &&
         dict_is_dynamic(args[0].v.dict);
     bool second = str_is(name, "aten::update") && n == 2 && args[1].v.tag == V_DICT &&
         dict_is_dynamic(args[1].v.dict);
     DictOp op = { ev, first ? args[0].v.dict : NULL, args, n, out };
-    *mine = first || second;
-    if (!*mine)
-        return true;
+    if (!first && !second)
+        return NOT_MINE;
     for (size_t i = 0; first && i < COUNT(rows); i++)
         if (str_is(name, rows[i].name) && n >= rows[i].least && n <= rows[i].most)
-            return rows[i].fn(&op) && !ctx_failed(ev->cx);
+            return rows[i].fn(&op) ? outcome_done(ev->cx) : FAILED;
     fail(ev->cx, E_UNSUPPORTED,
          "%s of a dict of which only the running model knows what keys it has, or their order",
          name->s);
     fail_hint(ev->cx,
               "set the same keys in both branches of an if, and in __init__ those that are "
               "kept between runs");
-    return false;
+    return FAILED;
 }

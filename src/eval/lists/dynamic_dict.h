@@ -4,8 +4,7 @@
 
 #include "eval/internal.h"
 
-/* *mine false: no argument that counts is such a dict. */
-MUST_USE bool dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine,
-                              Value *out);
+/* NOT_MINE: no argument that counts is such a dict. */
+MUST_USE Outcome dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
 
 #endif

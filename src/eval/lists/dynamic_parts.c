@@ -70,19 +70,19 @@ static Type part_type(const Cut *c, bool without)
     return type_tensor(c->ev->cx, ox_dtype(c->x), rank, dim);
 }
 
-bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out)
+Outcome part_of_tensor(Eval *ev, const PartsOf *p, Dim i, Value *out)
 {
     Ctx *cx = ev->cx;
     Dim zero = dim_int(cx, 0);
-    bool there = dim_is(i, 0) ||
-        dim_is(i, -1); /* split gives one part at least, of no size if there is nothing */
+    /* split gives one part at least, of no size if there is nothing */
+    bool there = dim_is(i, 0) || dim_is(i, -1);
     if (dim_lt(cx, i, zero) == YES)
         i = dim_add(cx, i, p->count);
-    *mine = !p->each || there ||
-        (dim_le(cx, zero, i) == YES &&
-         dim_lt(cx, i, p->count) == YES); /* a slice beyond the end is no error */
-    if (!*mine || ctx_failed(cx))
-        return !ctx_failed(cx);
+    /* A part of split is a slice, and a slice beyond the end is no error. */
+    bool inside = !p->each || there ||
+        (dim_le(cx, zero, i) == YES && dim_lt(cx, i, p->count) == YES);
+    if (!inside || ctx_failed(cx))
+        return outcome_not_mine(cx);
     Dim start = p->each ? dim_mul(cx, i, p->each) : i;
     OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = p->t } },
                      { NULL, val_int(p->axis) },
@@ -90,7 +90,7 @@ bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out)
                      { NULL, p->each ? val_dim(cx, dim_add(cx, start, p->each)) : val_none() } };
     *out = op_call(ev->g, str_of(cx, p->each ? "aten::slice" : "aten::select"), NULL, args,
                    p->each ? 4 : 3, NULL, 0);
-    return !ctx_failed(cx);
+    return outcome_done(cx);
 }
 
 /* ---- unbind: as many as the axis is long ---- */
@@ -181,12 +181,13 @@ static bool is_counted(Ctx *cx, const Cut *c, Dim each, Dim chunks)
                 : dim_eq(cx, each, c->size) == YES);
 }
 
-static bool cut(const Cut *c, Dim each, Dim chunks, bool *mine, Value *out)
+/* chunk and split: parts of size `each`; chunks: their number, NULL of split. NOT_MINE: there are
+ * as many as is known. */
+static Outcome cut(const Cut *c, Dim each, Dim chunks, Value *out)
 {
     if (!each || is_counted(c->ev->cx, c, each, chunks))
-        return !ctx_failed(c->ev->cx);
-    *mine = true;
-    return c->wanted ? cut_some(c, each, out) : cut_all(c, each, out);
+        return outcome_not_mine(c->ev->cx);
+    return outcome_of(c->wanted ? cut_some(c, each, out) : cut_all(c, each, out));
 }
 
 /* ---- tensor_split into a number of parts that is open: the first ones are one longer, as many as
@@ -204,19 +205,18 @@ static Ox even_lengths(Graph *g, Dim size, Dim parts)
     return ox_g(g, "Add", ox_cast(g, first, DT_INT64), each);
 }
 
-static bool cut_evenly(Cut *c, const OpArg *args, size_t n, bool *mine, Value *out)
+static Outcome cut_evenly(Cut *c, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = c->ev->cx;
     Dim parts;
     Value number = argument(args, n, 1, "sections", val_none());
     if (number.tag != V_SYMINT || !val_dim_of(number, cx, &parts) ||
         !find_cut(c->ev, args, n, argument(args, n, 2, "dim", val_int(0)), c))
-        return !ctx_failed(cx);
-    *mine = true;
+        return outcome_not_mine(cx);
     if (dim_lt(cx, dim_int(cx, 0), parts) != YES)
         note(cx, NOTE_ASSUMED, "%s is more than 0 when the model runs: tensor_split asks for that",
              dim_text(cx, parts)->s);
-    return in_sequence(c, even_lengths(c->ev->g, c->size, parts), NULL, out);
+    return outcome_of(in_sequence(c, even_lengths(c->ev->g, c->size, parts), NULL, out));
 }
 
 /* "unsafe_chunk" and "chunk_copy" are chunk. */
@@ -236,33 +236,40 @@ static bool is_cut(const char *name)
     return strstr(name, "unbind") || strstr(name, "chunk") || strstr(name, "split");
 }
 
-bool dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, bool *mine,
-                   Value *out)
+/* unbind along an axis of unknown size: as many parts as that. */
+static Outcome unbind(Cut *c, const OpArg *args, size_t n, Value *out)
+{
+    if (!find_cut(c->ev, args, n, argument(args, n, 1, "dim", val_int(0)), c) ||
+        dim_known(c->size, NULL))
+        return outcome_not_mine(c->ev->cx);
+    return outcome_of(c->wanted ? unbind_some(c, out) : unbind_all(c, out));
+}
+
+/* chunk(x, chunks, dim), split(x, split_size, dim) */
+static Outcome chunk_or_split(Cut *c, bool chunks, const OpArg *args, size_t n, Value *out)
+{
+    Ctx *cx = c->ev->cx;
+    Dim number;
+    Value given = argument(args, n, 1, chunks ? "chunks" : "split_size", val_none());
+    if (!val_dim_of(given, cx, &number) || dim_lt(cx, number, dim_int(cx, 1)) == YES ||
+        !find_cut(c->ev, args, n, argument(args, n, 2, "dim", val_int(0)), c))
+        return outcome_not_mine(cx);
+    return chunks ? cut(c, dim_ceildiv(cx, c->size, number), number, out)
+                  : cut(c, number, NULL, out);
+}
+
+Outcome dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted, Value *out)
 {
     Ctx *cx = ev->cx;
     Cut c = { .ev = ev, .wanted = wanted };
-    Dim number;
-    *mine = false;
     if (!is_cut(name->s) || argument(args, n, SIZE_MAX, "out", val_none()).tag != V_NONE)
-        return true;
+        return NOT_MINE;
     Str plain = plain_name(cx, name, &c.copies);
-    bool chunks = str_is(plain, "chunk");
-    if (str_is(plain, "unbind")) {
-        if (!find_cut(ev, args, n, argument(args, n, 1, "dim", val_int(0)), &c) ||
-            dim_known(c.size, NULL))
-            return !ctx_failed(cx);
-        *mine = true;
-        return wanted ? unbind_some(&c, out) : unbind_all(&c, out);
-    }
+    if (str_is(plain, "unbind"))
+        return unbind(&c, args, n, out);
     if (str_is(plain, "tensor_split"))
-        return cut_evenly(&c, args, n, mine, out);
-    if (!chunks && !str_is(plain, "split"))
-        return true;
-    if (!val_dim_of(argument(args, n, 1, chunks ? "chunks" : "split_size", val_none()), cx,
-                    &number) ||
-        dim_lt(cx, number, dim_int(cx, 1)) == YES ||
-        !find_cut(ev, args, n, argument(args, n, 2, "dim", val_int(0)), &c))
-        return !ctx_failed(cx);
-    return cut(&c, chunks ? dim_ceildiv(cx, c.size, number) : number, chunks ? number : NULL, mine,
-               out);
+        return cut_evenly(&c, args, n, out);
+    if (str_is(plain, "chunk") || str_is(plain, "split"))
+        return chunk_or_split(&c, str_is(plain, "chunk"), args, n, out);
+    return NOT_MINE;
 }

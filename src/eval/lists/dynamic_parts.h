@@ -14,11 +14,10 @@ typedef struct PartsOf {
 } PartsOf;
 
 /* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not given.
- * *mine false: an operator like others. */
-MUST_USE bool dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
-                            bool *mine, Value *out);
-/* Part number i as the view of the tensor that it is; *mine false: nobody can tell where it lies.
- */
-MUST_USE bool part_of_tensor(Eval *ev, const PartsOf *p, Dim i, bool *mine, Value *out);
+ * NOT_MINE: an operator like others. */
+MUST_USE Outcome dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
+                               Value *out);
+/* Part number i as the view of the tensor that it is. NOT_MINE: nobody can tell where it lies. */
+MUST_USE Outcome part_of_tensor(Eval *ev, const PartsOf *p, Dim i, Value *out);
 
 #endif

@@ -454,9 +454,9 @@ bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
         return fail(cx, E_UNSUPPORTED,
                     "an item is read of a list whose length only the running model knows, and "
                     "whose items have several ranks");
-    bool mine = false;
-    if (s->parts_of && (!part_of_tensor(ev, s->parts_of, i, &mine, out) || mine))
-        return mine && !ctx_failed(cx);
+    Outcome r = s->parts_of ? part_of_tensor(ev, s->parts_of, i, out) : NOT_MINE;
+    if (r != NOT_MINE)
+        return r == DONE;
     Ox whole = stacked_whole(ev, s);
     if (!ox_ok(whole))
         return false;

@@ -803,39 +803,56 @@ static size_t item_argument(Str name)
     return 0;
 }
 
-bool stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, bool *mine, Value *out)
+/* The list among the arguments whose length ONNX decides, the first of two; NULL: there is none. */
+static Stacked *stacked_argument(Str name, const OpArg *args, size_t n)
 {
-    const ListRow *row = NULL;
-    Stacked *s = NULL;
     size_t item = item_argument(name);
-    for (size_t i = n; i-- > 0;)
+    for (size_t i = 0; i < n; i++)
         if (args[i].v.tag == V_LIST && args[i].v.list->stacked && (i == 0 || i != item))
-            s = args[i].v.list->stacked;
+            return args[i].v.list->stacked;
+    return NULL;
+}
+
+/* The row for s among these arguments; NULL: the operator is not known for such a list. */
+static const ListRow *row_for(const Stacked *s, Str name, const OpArg *args, size_t n)
+{
     bool first = n && args[0].v.tag == V_LIST;
-    bool two = first && n == 2 && args[1].v.tag == V_LIST && !item;
+    if (first && n == 2 && args[1].v.tag == V_LIST && !item_argument(name))
+        return row_of(rows_of_two, COUNT(rows_of_two), name, lists_of(s), n);
+    if (first && (!args[0].v.list->stacked || args[0].v.list->stacked == s))
+        return row_of(rows, COUNT(rows), name, lists_of(s), n);
+    return NULL;
+}
+
+Outcome stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
+{
+    Stacked *s = stacked_argument(name, args, n);
     if (!s && !becomes_stacked(ev, name, args, n, &s))
-        return false;
+        return FAILED;
     if (!s)
-        return true;
-    if (!stacked_sizes_op(ev, s, name, args, n, mine, out) || *mine)
-        return !ctx_failed(ev->cx);
-    *mine = true;
+        return NOT_MINE;
+    Outcome filled = stacked_sizes_op(ev, s, name, args, n, out);
+    if (filled != NOT_MINE)
+        return filled;
     if (s->item.parts)
-        return stacked_parts_op(ev, s, name, args, n, out);
-    if (two)
-        row = row_of(rows_of_two, COUNT(rows_of_two), name, lists_of(s), n);
-    else if (first && (!args[0].v.list->stacked || args[0].v.list->stacked == s))
-        row = row_of(rows, COUNT(rows), name, lists_of(s), n);
-    ListOp op = { ev, ev->cx, ev->g, first ? args[0].v.list : NULL,
-                  s,  args,   n,     row ? row->datum : 0,
-                  out };
+        return outcome_of(stacked_parts_op(ev, s, name, args, n, out));
+    const ListRow *row = row_for(s, name, args, n);
     if (row) {
+        ListOp op = { .ev = ev,
+                      .cx = ev->cx,
+                      .g = ev->g,
+                      .l = args[0].v.list,
+                      .s = s,
+                      .arg = args,
+                      .n = n,
+                      .datum = row->datum,
+                      .out = out };
         *out = args[0].v;
-        return row->fn(&op) && !ctx_failed(ev->cx);
+        return row->fn(&op) ? outcome_done(ev->cx) : FAILED;
     }
     fail(ev->cx, E_UNSUPPORTED, "%s of a list whose length only the running model knows", name->s);
     fail_hint(ev->cx,
               "stack or cat the list first; l[i], slices, len, append, insert, pop, sort, "
               "+ and torch.tensor of numbers can be converted too");
-    return false;
+    return FAILED;
 }

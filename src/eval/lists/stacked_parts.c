@@ -29,7 +29,6 @@ typedef struct PartsOp {
     ItemType item;    /* of all lists and items together */
     Stacked **column; /* CHANGE, TAKE: the list's, afterwards */
     Value *out;       /* of each part */
-    bool again;
 } PartsOp;
 
 static bool join_argument(PartsOp *op, size_t i)
@@ -107,16 +106,18 @@ static bool run_part(PartsOp *op, size_t i)
 {
     Ctx *cx = op->ev->cx;
     OpArg *args = new_array(cx, OpArg, op->n);
-    bool mine = false;
+    if (!args)
+        return false;
     for (size_t k = 0; k < op->n; k++) {
-        if (!args || !part_argument(op, k, i, &args[k].v))
+        if (!part_argument(op, k, i, &args[k].v))
             return false;
         args[k].name = op->arg[k].name;
     }
-    if (!stacked_op(op->ev, op->name, args, op->n, &mine, &op->out[i]))
+    Outcome r = stacked_op(op->ev, op->name, args, op->n, &op->out[i]);
+    if (r == FAILED)
         return false;
     const Value *made = op->row->kind == LIST ? &op->out[i] : &args[0].v;
-    op->column[i] = mine && made->tag == V_LIST ? made->list->stacked : NULL;
+    op->column[i] = r == DONE && made->tag == V_LIST ? made->list->stacked : NULL;
     return op->column[i] || op->row->kind == ITEM ||
         fail(cx, E_BUG, "%s of a part of a list", op->name->s);
 }
@@ -311,7 +312,7 @@ bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
         if (!widen_argument(&op, args[k].v))
             return false;
     if (!op.item.parts) /* lists of other lengths: now they are one part each */
-        return stacked_op(ev, name, args, n, &op.again, out);
+        return stacked_op(ev, name, args, n, out) == DONE;
     op.column = new_array(cx, Stacked *, op.item.parts->n);
     op.out = new_array(cx, Value, op.item.parts->n);
     for (size_t i = 0; op.column && op.out && i < op.item.parts->n; i++)

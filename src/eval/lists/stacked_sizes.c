@@ -58,13 +58,11 @@ static Ox filled_to_the_most(Eval *ev, Ox filling, Ox sizes, int most)
     return ox_g(ev->g, "Expand", filling, all);
 }
 
-bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, bool *mine,
-                      Value *out)
+/* The filled tensor: of a rank that varies where the model only returns it, else of the most sizes
+ * that the list can hold. */
+static bool fill(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
-    if (!is_filling(name) || !s->item.elem || !str_is(str_of(cx, s->item.elem), "int"))
-        return true;
-    *mine = true;
     Dim length = stacked_length(ev, s);
     Ox filling = filling_of(ev, name, args, n);
     Ox sizes = stacked_whole(ev, s);
@@ -74,11 +72,17 @@ bool stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
     if (most < 0)
         return fail(cx, E_UNDECIDED,
                     "%s of a list of sizes of which nothing says how many it has at most", name->s);
-    bool varies = !ev->g->up && rank_may_vary(cx) &&
-        !dtype_is_complex(
-            ox_dtype(filling)); /* complex has an axis of parts behind those it knows */
-    *out = val_tensor(cx,
-                      varies ? filled_as_it_runs(ev, filling, sizes, most)
-                             : filled_to_the_most(ev, filling, sizes, most));
+    /* complex has an axis of parts behind those it knows */
+    bool varies = !ev->g->up && rank_may_vary(cx) && !dtype_is_complex(ox_dtype(filling));
+    Ox made = varies ? filled_as_it_runs(ev, filling, sizes, most)
+                     : filled_to_the_most(ev, filling, sizes, most);
+    *out = val_tensor(cx, made);
     return !ctx_failed(cx);
+}
+
+Outcome stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
+{
+    if (!is_filling(name) || !s->item.elem || strcmp(s->item.elem, "int"))
+        return NOT_MINE;
+    return outcome_of(fill(ev, s, name, args, n, out));
 }
