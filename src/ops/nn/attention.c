@@ -1,17 +1,17 @@
 /* attention.c - scaled dot product attention in its many spellings, and the fused encoder operators
  * that tracing in eval mode leaves (_native_multi_head_attention, _transformer_encoder_layer_fwd).
  *
- * All of them come down to attend(): softmax(q k^T * scale + mask) v, with zeros where a row sees
- * nothing. That is ONNX's Attention from opset 23 on, for tensors of rank 4; else it is written as
- * its parts. */
+ * All of them are attend(): softmax(q k^T * scale + mask) v, with zeros for a row that the mask
+ * leaves nothing. For tensors of rank 4 that is ONNX's Attention from opset 23 on; else it is
+ * written as its parts. */
 #include "ops/internal.h"
 
 #include <math.h>
 
-/* What attention is computed from; q [.., L, E], k [.., S, E], v [.., S, Ev]. */
+/* The arguments of attention; q [.., L, E], k [.., S, E], v [.., S, Ev]. */
 typedef struct Attention {
     Ox q, k, v;
-    Ox mask;        /* NULL none; bool: true takes part; a number type: added to the scores */
+    Ox mask;        /* NULL none; bools: true takes part; numbers: added to the scores */
     bool causal;    /* row i sees columns 0..i */
     bool safe;      /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
     double scale;   /* of the scores; 0: 1/sqrt(E) */
@@ -22,7 +22,8 @@ static Ox transpose_last_two(Op *op, Ox x)
 {
     if (!ox_ok(x))
         return POISON;
-    int rank = ox_rank(x), perm[MAX_RANK];
+    int rank = ox_rank(x);
+    int perm[MAX_RANK];
     for (int i = 0; i < rank; i++)
         perm[i] = i;
     perm[rank - 2] = rank - 1;
@@ -49,15 +50,17 @@ static Ox masked(Op *op, Ox scores, Ox mask)
     return ox(op, "Where", mask, scores, nothing);
 }
 
-/* 1/sqrt(E) unless it is given */
+/* The factor of the scores: a->scale, or 1/sqrt(E). */
 static Ox score_scale(Op *op, const Attention *a)
 {
     int64_t e;
     Dim last = ox_dim(a->q, ox_rank(a->q) - 1);
-    if (a->scale != 0 || dim_known(last, &e))
-        return number_like(op, a->scale != 0 ? a->scale : 1 / sqrt((double)e), a->q);
-    Ox size = ox_dim_value(op->g, last);
-    Ox root = ox_ok(size) ? ox(op, "Sqrt", ox_cast(op->g, size, ox_dtype(a->q))) : size;
+    if (a->scale != 0)
+        return number_like(op, a->scale, a->q);
+    if (dim_known(last, &e))
+        return number_like(op, 1 / sqrt((double)e), a->q);
+    Ox size = ox_cast(op->g, ox_dim_value(op->g, last), ox_dtype(a->q));
+    Ox root = ox(op, "Sqrt", size);
     return ox(op, "Reciprocal", root);
 }
 
@@ -73,12 +76,14 @@ static Ox attention_scores(Op *op, const Attention *a)
     Ox q = ox(op, "Mul", a->q, factor);
     Ox kt = transpose_last_two(op, a->k);
     Ox scores = ox(op, "MatMul", q, kt);
-    if (a->causal)
-        scores = masked(op, scores,
-                        causal_mask(op, ox_dim(a->q, rank - 2), ox_dim(a->k, ox_rank(a->k) - 2)));
+    if (a->causal) {
+        Dim columns = ox_dim(a->k, ox_rank(a->k) - 2);
+        scores = masked(op, scores, causal_mask(op, ox_dim(a->q, rank - 2), columns));
+    }
     return a->mask ? masked(op, scores, a->mask) : scores;
 }
 
+/* The softmax of the scores, after dropout; zeros in rows of -inf throughout, if a->safe. */
 static Ox attention_weights(Op *op, const Attention *a, Ox scores)
 {
     Ox weights = ox_with(op, "Softmax", INPUTS(scores), INT("axis", -1));
@@ -98,8 +103,8 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
     return ox(op, "Where", empty, zero, weights);
 }
 
-/* Attention of opset 23 takes rank 4 and a mask of whole rows and columns; ONNX Runtime's takes no
- * empty tensor, and computes doubles in float32. */
+/* Can it be ONNX's Attention? That takes rank 4 and a mask of whole rows and columns, without
+ * dropout; ONNX Runtime's takes no empty tensor, and computes doubles in float32. */
 static bool is_attention(Op *op, const Attention *a)
 {
     if (op->g->target < 23 || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
@@ -117,15 +122,16 @@ static bool is_attention(Op *op, const Attention *a)
 
 static Ox attention_node(Op *op, const Attention *a)
 {
-    Ox mask = a->mask && ox_dtype(a->mask) != DT_BOOL ? ox_cast(op->g, a->mask, ox_dtype(a->q))
-                                                      : a->mask;
-    return ox_make(op->g, "Attention", INPUTS(a->q, a->k, a->v, mask),
-                   ATTRS(a->causal ? INT("is_causal", 1) : NO_ATTR,
-                         a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR));
+    Ox mask = a->mask;
+    if (mask && ox_dtype(mask) != DT_BOOL)
+        mask = ox_cast(op->g, mask, ox_dtype(a->q));
+    Attr causal = a->causal ? INT("is_causal", 1) : NO_ATTR;
+    Attr scale = a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR;
+    return ox_make(op->g, "Attention", INPUTS(a->q, a->k, a->v, mask), ATTRS(causal, scale));
 }
 
-/* PyTorch computes attention of half precision in float32, the scores above all: a unit of 2^-11 of
- * a score of 10 is 0.5 % of its weight. */
+/* PyTorch computes attention of half precision in float32. The scores need it most: an error of
+ * 2^-11 in a score of 10 is 0.5 % of its weight. */
 static Attention in_single(Op *op, const Attention *a)
 {
     Attention wide = *a;
@@ -137,6 +143,7 @@ static Attention in_single(Op *op, const Attention *a)
     return wide;
 }
 
+/* softmax(q k^T * scale + mask) v, in q's type. */
 static Ox attend(Op *op, const Attention *a)
 {
     Attention wide = in_single(op, a);
@@ -151,8 +158,8 @@ static Ox attend(Op *op, const Attention *a)
     return ox_cast(op->g, out, ox_dtype(a->q));
 }
 
-/* Grouped queries: each key head serves Hq / Hkv query heads in a row. x [B, Hkv, S, E] -> [B, Hq,
- * S, E] */
+/* Grouped queries: each key head serves Hq / Hkv query heads next to each other.
+ * x [B, Hkv, S, E] -> [B, Hq, S, E] */
 static Ox repeat_heads(Op *op, Ox x, Dim heads)
 {
     if (!ox_ok(x) || dim_eq(op->cx, ox_dim(x, 1), heads) == YES)
@@ -177,7 +184,8 @@ static void attention_tensors(Op *op, const char *mask, Attention *a)
     a->mask = has_param(op, mask) ? arg_opt(op, mask) : NULL;
 }
 
-/* Reads what the spellings of scaled_dot_product_attention share. false: refused or failed. */
+/* Reads the parameters that the spellings of scaled_dot_product_attention share; `mask` names its
+ * mask. False after an error or refusal. */
 static bool sdpa_args(Op *op, const char *mask, Attention *a)
 {
     *a = (Attention){ .causal = arg_bool(op, "is_causal"), .safe = true };
@@ -189,7 +197,8 @@ static bool sdpa_args(Op *op, const char *mask, Attention *a)
         !ctx_failed(op->cx);
 }
 
-/* Fewer key heads than query heads. Attention itself knows that. */
+/* Repeats key and value heads until there are as many as query heads. ONNX's Attention does so by
+ * itself. */
 static void share_heads(Op *op, Attention *a)
 {
     if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4)
@@ -209,9 +218,9 @@ static Ox lower_scaled_dot_product_attention(Op *op)
     return attend(op, &a);
 }
 
-/* What the fused forms give besides: the log of the softmax's denominator (dead unless somebody
- * reads it), and what only their gradients need: None, so that using it is an error. row->datum:
- * how many results there are. */
+/* The fused forms give the log of the softmax's denominator as their second result (dead unless it
+ * is read). Further results are for gradients: None here, so that using one is an error.
+ * row->datum: how many results there are. */
 static Value lower_fused_attention(Op *op)
 {
     Attention a;
@@ -223,14 +232,15 @@ static Value lower_fused_attention(Op *op)
     Attention wide = in_single(op, &a);
     Ox scores = attention_scores(op, &wide);
     Ox axes = ints(op, -1);
-    out[1] = val_tensor(op->cx,
-                        ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0)));
+    Ox log_sums = ox_with(op, "ReduceLogSumExp", INPUTS(scores, axes), INT("keepdims", 0));
+    out[1] = val_tensor(op->cx, log_sums);
     for (int i = 2; i < n; i++)
         out[i] = val_none();
     return val_tuple(op->cx, out, n);
 }
 
-/* The plain computation, with the weights as second result. */
+/* Attention with the weights as second result. A mask of bools is added to the scores as 0 and 1:
+ * PyTorch's callers of this operator have made a mask of numbers. */
 static Value lower__scaled_dot_product_attention_math(Op *op)
 {
     Attention a;
@@ -238,9 +248,7 @@ static Value lower__scaled_dot_product_attention_math(Op *op)
         return val_poison();
     if (arg_given(op, "dropout_mask"))
         return val_tensor(op->cx, op_refuse(op, "a dropout_mask: save the model in eval mode"));
-    if (a.mask &&
-        ox_dtype(a.mask) ==
-            DT_BOOL) /* here it is added, as 0 and 1: who calls this has made a mask of numbers */
+    if (a.mask && ox_dtype(a.mask) == DT_BOOL)
         a.mask = ox_cast(op->g, a.mask, ox_dtype(a.q));
     if (arg_bool(op, "enable_gqa"))
         share_heads(op, &a);
@@ -251,7 +259,8 @@ static Value lower__scaled_dot_product_attention_math(Op *op)
     return result_tuple(op, at, 2);
 }
 
-/* torch 1.13's private form: no scale, NaN where nothing is seen, the weights as second result. */
+/* torch 1.13's private form: no scale, NaN for a row that sees nothing, the weights as second
+ * result. */
 static Value lower__scaled_dot_product_attention(Op *op)
 {
     Attention a = { .causal = arg_bool(op, "is_causal"), .dropout = arg_float(op, "dropout_p") };
@@ -272,7 +281,7 @@ static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* Rows from..to of a packed weight or bias, in units of embed_dim. */
+/* Rows from * embed to to * embed of a packed weight or bias. */
 static Ox rows(Op *op, Ox x, int64_t embed, int64_t from, int64_t to)
 {
     return slice_axis(op, x, 0, dim_int(op->cx, from * embed), dim_int(op->cx, to * embed), 1);
@@ -288,6 +297,7 @@ static Ox split_heads(Op *op, Ox x, int64_t heads, int64_t width)
     return permute_to(op, reshape_to(op, x, d, 4), (const int[]){ 0, 2, 1, 3 }, 4);
 }
 
+/* [B, heads, T, D / heads] -> [B, T, D] */
 static Ox join_heads(Op *op, Ox x, int64_t embed)
 {
     Ox moved = permute_to(op, x, (const int[]){ 0, 2, 1, 3 }, 4);
@@ -297,9 +307,10 @@ static Ox join_heads(Op *op, Ox x, int64_t embed)
     return reshape_to(op, moved, d, 3);
 }
 
-/* These operators' masks say what is *left out* (any non-zero), and their rank by mask_type: 0 [L,
- * S], 1 [B, S], else [B, heads, L, S]. Returns a mask that says what takes part, ready to broadcast
- * over [B, heads, L, S]; NULL when there is none. */
+/* The mask as attention_scores() takes it: true for the columns that take part, of a shape that
+ * broadcasts to [B, heads, L, S]; NULL when there is none. These operators' masks are non-zero for
+ * columns that are *left out*; their shape is [L, S] for mask_type 0, [B, S] for 1, else
+ * [B, heads, L, S]. */
 static Ox encoder_mask(Op *op)
 {
     Ox mask = arg_opt(op, "mask");
@@ -321,31 +332,41 @@ typedef struct SelfAttention {
     Ox qkv_weight, qkv_bias, proj_weight, proj_bias;
 } SelfAttention;
 
-/* Multi-head attention over batch-first sequences; *weights [B, heads, L, S]. */
-static Ox multi_head(Op *op, const SelfAttention *m, Ox query, Ox key, Ox value, Ox *weights)
+/* Query, key and value of each head, [B, heads, T, D / heads], of the batch-first sequences in[].
+ * Like PyTorch, one product for all three where they are one tensor. False after an error. */
+static bool project_heads(Op *op, const SelfAttention *m, const Ox in[3], Ox heads[3])
 {
     int64_t width = m->embed / m->heads;
-    Ox in[3] = { query, key, value }, heads[3];
-    if (query == key && key == value) { /* one product for all three, as PyTorch does it */
-        Ox all = linear(op, query, m->qkv_weight, m->qkv_bias);
-        if (!ox_ok(all))
-            return *weights = POISON;
+    if (in[0] == in[1] && in[1] == in[2]) {
         Ox parts[3];
-        if (!ox_make_n(op->g, "Split", INPUTS(all),
+        Ox all = linear(op, in[0], m->qkv_weight, m->qkv_bias);
+        if (!ox_ok(all) ||
+            !ox_make_n(op->g, "Split", INPUTS(all),
                        ATTRS(INT("axis", ox_rank(all) - 1), INT("num_outputs", 3)), parts, 3))
-            return *weights = POISON;
+            return false;
         for (int i = 0; i < 3; i++)
             heads[i] = split_heads(op, parts[i], m->heads, width);
-    } else {
-        for (int i = 0; i < 3; i++) {
-            Ox w = rows(op, m->qkv_weight, m->embed, i, i + 1);
-            Ox b = rows(op, m->qkv_bias, m->embed, i, i + 1);
-            heads[i] = split_heads(op, linear(op, in[i], w, b), m->heads, width);
-        }
+        return true;
     }
+    for (int i = 0; i < 3; i++) {
+        Ox w = rows(op, m->qkv_weight, m->embed, i, i + 1);
+        Ox b = rows(op, m->qkv_bias, m->embed, i, i + 1);
+        heads[i] = split_heads(op, linear(op, in[i], w, b), m->heads, width);
+    }
+    return true;
+}
+
+/* Multi-head attention over batch-first sequences, query, key and value; *weights: those of each
+ * head, [B, heads, L, S]. */
+static Ox multi_head(Op *op, const SelfAttention *m, const Ox in[3], Ox *weights)
+{
+    Ox heads[3];
+    *weights = POISON;
+    if (!project_heads(op, m, in, heads))
+        return POISON;
     Attention a = { .q = heads[0], .k = heads[1], .v = heads[2], .mask = encoder_mask(op) };
     if (a.mask && !ox_ok(a.mask))
-        return *weights = POISON;
+        return POISON;
     *weights = attention_weights(op, &a, attention_scores(op, &a));
     Ox mixed = join_heads(op, ox(op, "MatMul", *weights, a.v), m->embed);
     return linear(op, mixed, m->proj_weight, m->proj_bias);
@@ -371,14 +392,16 @@ static bool self_attention_args(Op *op, const char *heads, SelfAttention *m)
 static Value lower__native_multi_head_attention(Op *op)
 {
     SelfAttention m;
-    Ox q = arg(op, "query");
-    Ox k = arg(op, "key");
-    Ox v = arg(op, "value");
+    Ox in[3];
+    Ox weights;
     int rank;
-    if (!self_attention_args(op, "num_head", &m) || !ox_ok(q) || !ox_ok(k) || !ox_ok(v) ||
-        !need_rank(op, q, 3, &rank))
+    in[0] = arg(op, "query");
+    in[1] = arg(op, "key");
+    in[2] = arg(op, "value");
+    if (!self_attention_args(op, "num_head", &m) || !ox_ok(in[0]) || !ox_ok(in[1]) ||
+        !ox_ok(in[2]) || !need_rank(op, in[0], 3, &rank))
         return val_poison();
-    Ox weights, out = multi_head(op, &m, q, k, v, &weights);
+    Ox out = multi_head(op, &m, in, &weights);
     if (!arg_bool(op, "need_weights"))
         return val_tuple(op->cx, (const Value[]){ val_tensor(op->cx, out), val_none() }, 2);
     if (arg_bool(op, "average_attn_weights")) {
@@ -412,7 +435,8 @@ static Ox lower__transformer_encoder_layer_fwd(Op *op)
     Ox weights;
 
     Ox in = norm_first ? encoder_norm(op, x, "norm_weight_1", "norm_bias_1", eps) : x;
-    x = ox(op, "Add", multi_head(op, &m, in, in, in, &weights), x);
+    Ox attended = multi_head(op, &m, (const Ox[]){ in, in, in }, &weights);
+    x = ox(op, "Add", attended, x);
     if (!norm_first)
         x = encoder_norm(op, x, "norm_weight_1", "norm_bias_1", eps);
 
@@ -422,7 +446,8 @@ static Ox lower__transformer_encoder_layer_fwd(Op *op)
     Ox w2 = arg(op, "ffn_weight_2");
     Ox b2 = arg(op, "ffn_bias_2");
     Ox wide = activation(op, linear(op, in, w1, b1), arg_bool(op, "use_gelu"));
-    x = ox(op, "Add", linear(op, wide, w2, b2), x);
+    Ox narrow = linear(op, wide, w2, b2);
+    x = ox(op, "Add", narrow, x);
     return norm_first ? x : encoder_norm(op, x, "norm_weight_2", "norm_bias_2", eps);
 }
 

@@ -1,9 +1,9 @@
 /* conv.c - convolutions. Rank is a parameter: conv1d, 2d and 3d, transposed or not, are one
- * function. A weight stays the initializer that it is. An input without a batch axis gets one for
- * the while. Ints, which ONNX does not convolve, are a product of matrices. */
+ * function. A weight stays the initializer that it is. An input without a batch axis is given one,
+ * and the result loses it. Ints, which ONNX does not convolve, become a product of matrices. */
 #include "ops/internal.h"
 
-/* conv2d(.., padding="same") */
+/* Is parameter `padding` a string, as in conv2d(.., padding="same")? */
 static bool padding_is_text(Op *op)
 {
     int i = param_index(op->call->schema, str_of(op->cx, "padding"));
@@ -11,10 +11,13 @@ static bool padding_is_text(Op *op)
 }
 
 typedef struct Conv {
-    Ox x, weight, bias;
-    int n; /* spatial axes */
+    Ox x, weight;
+    Ox bias; /* or NULL */
+    int n;   /* spatial axes */
     bool transposed;
-    int64_t groups, stride[MAX_RANK], dilation[MAX_RANK], pads[2 * MAX_RANK], extra[MAX_RANK];
+    int64_t groups, stride[MAX_RANK], dilation[MAX_RANK];
+    int64_t pads[2 * MAX_RANK]; /* before each spatial axis, then behind each */
+    int64_t extra[MAX_RANK];    /* output_padding */
 } Conv;
 
 /* One number per spatial axis; `deflt` where the schema has no such parameter. */
@@ -28,7 +31,8 @@ static bool per_axis(Op *op, const char *name, int n, int64_t deflt, int64_t *ou
     return !ctx_failed(op->cx);
 }
 
-/* "same": what keeps the size, the odd one behind. */
+/* padding="same" keeps the size; where the padding is odd, there is one more behind. "valid" is
+ * none. False after an error. */
 static bool pads_by_name(Op *op, Conv *c)
 {
     Str mode = arg_str(op, "padding");
@@ -50,9 +54,30 @@ static bool pads_by_name(Op *op, Conv *c)
     return true;
 }
 
-static bool conv_args(Op *op, Conv *c)
+/* The numbers of a convolution whose tensors are read already. False after an error. */
+static bool conv_numbers(Op *op, Conv *c)
 {
     int64_t pads[MAX_RANK];
+    if (has_param(op, "groups"))
+        c->groups = arg_int(op, "groups");
+    if (!per_axis(op, "stride", c->n, 1, c->stride) ||
+        !per_axis(op, "dilation", c->n, 1, c->dilation) ||
+        !per_axis(op, "output_padding", c->n, 0, c->extra))
+        return false;
+    if (padding_is_text(op))
+        return pads_by_name(op, c);
+    if (!per_axis(op, "padding", c->n, 0, pads))
+        return false;
+    for (int i = 0; i < c->n; i++) {
+        c->pads[i] = pads[i];
+        c->pads[c->n + i] = pads[i];
+    }
+    return true;
+}
+
+/* Reads the arguments of any convolution; row->datum: 1 is transposed. False after an error. */
+static bool conv_args(Op *op, Conv *c)
+{
     int rank, x_rank;
     *c = (Conv){ .x = arg(op, has_param(op, "input") ? "input" : "self"),
                  .weight = arg(op, "weight"),
@@ -67,19 +92,7 @@ static bool conv_args(Op *op, Conv *c)
             op->cx, E_VALUE,
             "Expected %dD (unbatched) or %dD (batched) input to conv%dd, but got input of size: %s",
             rank - 1, rank, c->n, type_text(op->cx, c->x->type)->s);
-    if (has_param(op, "groups"))
-        c->groups = arg_int(op, "groups");
-    if (!per_axis(op, "stride", c->n, 1, c->stride) ||
-        !per_axis(op, "dilation", c->n, 1, c->dilation) ||
-        !per_axis(op, "output_padding", c->n, 0, c->extra))
-        return false;
-    if (padding_is_text(op))
-        return pads_by_name(op, c);
-    if (!per_axis(op, "padding", c->n, 0, pads))
-        return false;
-    for (int i = 0; i < c->n; i++)
-        c->pads[i] = c->pads[c->n + i] = pads[i];
-    return true;
+    return conv_numbers(op, c);
 }
 
 static bool any(const int64_t *at, int n)
@@ -90,20 +103,27 @@ static bool any(const int64_t *at, int n)
     return false;
 }
 
-/* An extra row at the end is one less that padding cuts there. ONNX Runtime takes fewer extra rows
- * than a stride has; rows behind all that the input reaches are left: they hold the bias alone. */
+/* ONNX Runtime takes an output_padding below the stride only. A larger one is taken off the padding
+ * that is cut behind, as far as that goes; behind[]: rows that remain, to be padded afterwards. The
+ * input does not reach them, so they hold the bias alone. */
 static void extra_by_pads(Conv *c, int64_t *behind)
 {
     for (int i = 0; i < c->n; i++) {
         int64_t *end = &c->pads[c->n + i];
-        int64_t shift = c->extra[i] < c->stride[i] ? 0 : c->extra[i] < *end ? c->extra[i] : *end;
+        behind[i] = 0;
+        if (c->extra[i] < c->stride[i])
+            continue;
+        int64_t shift = c->extra[i] < *end ? c->extra[i] : *end;
         c->extra[i] -= shift;
         *end -= shift;
-        behind[i] = c->extra[i] < c->stride[i] ? 0 : c->extra[i];
-        c->extra[i] -= behind[i];
+        if (c->extra[i] < c->stride[i])
+            continue;
+        behind[i] = c->extra[i];
+        c->extra[i] = 0;
     }
 }
 
+/* The node Conv or ConvTranspose. */
 static Ox conv_emit(Op *op, const Conv *c)
 {
     int64_t kernel[MAX_RANK];
@@ -112,8 +132,9 @@ static Ox conv_emit(Op *op, const Conv *c)
     for (int i = 0; i < c->n; i++)
         known &= dim_known(ox_dim(c->weight, 2 + i), &kernel[i]);
     Attr shape = known ? INT_LIST("kernel_shape", kernel, n) : NO_ATTR;
-    Attr extra = c->transposed && any(c->extra, c->n) ? INT_LIST("output_padding", c->extra, n)
-                                                      : NO_ATTR;
+    Attr extra = NO_ATTR;
+    if (c->transposed && any(c->extra, c->n))
+        extra = INT_LIST("output_padding", c->extra, n);
     return ox_make(
         op->g, c->transposed ? "ConvTranspose" : "Conv", INPUTS(c->x, c->weight, c->bias),
         ATTRS(INT_LIST("dilations", c->dilation, n), INT("group", c->groups), shape, extra,
@@ -122,17 +143,19 @@ static Ox conv_emit(Op *op, const Conv *c)
 
 static Ox plus_bias(Op *op, const Conv *c, Ox y)
 {
-    Dim lying[MAX_RANK];
+    Dim dims[MAX_RANK];
     if (!c->bias || !ox_ok(y))
         return y;
     for (int i = 0; i < c->n + 1; i++)
-        lying[i] = i ? dim_int(op->cx, 1) : ox_dim(y, 1);
-    return ox(op, "Add", y, reshape_to(op, c->bias, lying, c->n + 1));
+        dims[i] = i ? dim_int(op->cx, 1) : ox_dim(y, 1);
+    return ox(op, "Add", y, reshape_to(op, c->bias, dims, c->n + 1));
 }
 
+/* ConvTranspose, with a Pad and then the bias where the output_padding is too large for it. */
 static Ox conv_transpose(Op *op, Conv c)
 {
-    int64_t behind[MAX_RANK], pads[2 * MAX_RANK] = { 0 };
+    int64_t behind[MAX_RANK];
+    int64_t pads[2 * MAX_RANK] = { 0 };
     extra_by_pads(&c, behind);
     if (!any(behind, c.n))
         return conv_emit(op, &c);
@@ -141,13 +164,15 @@ static Ox conv_transpose(Op *op, Conv c)
     for (int i = 0; i < c.n; i++)
         pads[c.n + 4 + i] = behind[i];
     Ox y = conv_emit(op, &plain);
-    Ox zero = ox_ok(y) ? number_like(op, 0, y) : POISON;
-    return plus_bias(op, &c, ox(op, "Pad", y, ox_ints(op->g, pads, 2 * (size_t)(c.n + 2)), zero));
+    Ox zero = number_like(op, 0, y);
+    Ox list = ox_ints(op->g, pads, 2 * (size_t)(c.n + 2));
+    return plus_bias(op, &c, ox(op, "Pad", y, list, zero));
 }
 
 /* ---- by windows: a product of matrices, which wraps as PyTorch's does, for ints ---- */
 
-/* stride - 1 zeros after each item of a spatial axis but the last. */
+/* c->x with stride - 1 zeros after each item of a spatial axis but the last:
+ * a b c -> a 0 b 0 c for stride 2. */
 static void zeros_between(Op *op, Conv *c, int axis)
 {
     int64_t step = c->stride[axis - 2];
@@ -164,50 +189,76 @@ static void zeros_between(Op *op, Conv *c, int axis)
     Ox apart = unsqueeze_axis(op, c->x, axis + 1);
     Ox list = ox_ints(op->g, pads, 2 * (size_t)(rank + 1));
     Ox wide = reshape_to(op, ox(op, "Pad", apart, list, zero), dims, rank);
-    c->x = slice_axis(op, wide, axis, dim_int(op->cx, 0),
-                      dim_sub(op->cx, dims[axis], dim_int(op->cx, step - 1)), 1);
+    Dim end = dim_sub(op->cx, dims[axis], dim_int(op->cx, step - 1));
+    c->x = slice_axis(op, wide, axis, dim_int(op->cx, 0), end, 1);
 }
 
-/* [C, M / groups, ..], read backwards along its spatial axes, as [M, C / groups, ..]. */
-static Ox turned_weight(Op *op, const Conv *c)
+/* The weight read backwards along its spatial axes. */
+static Ox backwards(Op *op, const Conv *c)
 {
-    Ctx *cx = op->cx;
-    int rank = c->n + 2, perm[MAX_RANK];
     int64_t last[MAX_RANK], stop[MAX_RANK], axes[MAX_RANK];
-    Dim g = dim_int(cx, c->groups), each, apart[MAX_RANK], whole[MAX_RANK];
+    size_t n = (size_t)c->n;
     for (int i = 0; i < c->n; i++) {
         last[i] = -1;
         stop[i] = INT64_MIN;
         axes[i] = 2 + i;
     }
-    size_t n = (size_t)c->n;
     Ox from = ox_ints(op->g, last, n);
     Ox to = ox_ints(op->g, stop, n);
     Ox at = ox_ints(op->g, axes, n);
-    Ox w = ox(op, "Slice", c->weight, from, to, at, from);
-    if (!ox_ok(w) || !dim_divide(cx, ox_dim(w, 0), g, &each))
-        return ox_ok(w) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups",
-                                  (long long)c->groups)
-                        : POISON;
-    for (int i = 0; i < rank + 1; i++) {
-        apart[i] = i == 0 ? g : i == 1 ? each : ox_dim(w, i - 1);
-        perm[i] = i == 1 ? 2 : i == 2 ? 1 : i;
-    }
-    for (int i = 0; i < rank; i++)
-        whole[i] = i == 0 ? dim_mul(cx, g, ox_dim(w, 1)) : i == 1 ? each : ox_dim(w, i);
-    return reshape_to(op, permute_to(op, reshape_to(op, w, apart, rank + 1), perm, rank + 1), whole,
-                      rank);
+    return ox(op, "Slice", c->weight, from, to, at, from);
 }
 
-/* A transposed convolution is one of x with zeros between its items, and of the turned weight. */
+/* `channels` divided into c's groups; false and an error where they do not divide. */
+static bool divide_channels(Op *op, const Conv *c, Dim channels, Dim *each)
+{
+    if (dim_divide(op->cx, channels, dim_int(op->cx, c->groups), each))
+        return true;
+    return fail(op->cx, E_VALUE, "the channels do not divide into %lld groups",
+                (long long)c->groups);
+}
+
+/* The weight of a transposed convolution, [C, M / groups, ..], as that of a plain one,
+ * [M, C / groups, ..], and read backwards along its spatial axes. */
+static Ox turned_weight(Op *op, const Conv *c)
+{
+    Ctx *cx = op->cx;
+    int rank = c->n + 2;
+    Dim each;
+    Ox w = backwards(op, c);
+    if (!ox_ok(w) || !divide_channels(op, c, ox_dim(w, 0), &each))
+        return POISON;
+    Dim groups = dim_int(cx, c->groups);
+    Dim apart[MAX_RANK] = { groups, each, ox_dim(w, 1) };
+    Dim whole[MAX_RANK] = { dim_mul(cx, groups, ox_dim(w, 1)), each };
+    int perm[MAX_RANK] = { 0, 2, 1 };
+    for (int i = 2; i < rank; i++) {
+        apart[i + 1] = ox_dim(w, i);
+        whole[i] = ox_dim(w, i);
+        perm[i + 1] = i + 1;
+    }
+    Ox split = reshape_to(op, w, apart, rank + 1);
+    Ox turned = permute_to(op, split, perm, rank + 1);
+    return reshape_to(op, turned, whole, rank);
+}
+
+/* The size of the kernel along spatial axis i. False after a refusal: it must be known. */
+static bool kernel_size(Op *op, const Conv *c, int i, int64_t *out)
+{
+    if (dim_known(ox_dim(c->weight, 2 + i), out))
+        return true;
+    op_refuse(op, "%s with a kernel whose size is not known", dtype_name(ox_dtype(c->x)));
+    return false;
+}
+
+/* A transposed convolution of x becomes a plain one of x with zeros between its items, with the
+ * turned weight. False after an error or refusal. */
 static bool untransposed(Op *op, Conv *c)
 {
     int64_t kernel;
     for (int i = 0; i < c->n; i++) {
-        if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
-            return op_refuse(op, "%s with a kernel whose size is not known",
-                             dtype_name(ox_dtype(c->x))),
-                   false;
+        if (!kernel_size(op, c, i, &kernel))
+            return false;
         zeros_between(op, c, 2 + i);
         int64_t reach = c->dilation[i] * (kernel - 1);
         c->pads[i] = reach - c->pads[i];
@@ -219,33 +270,43 @@ static bool untransposed(Op *op, Conv *c)
     return ox_ok(c->weight) && ox_ok(c->x);
 }
 
+/* c->x with zeros around its spatial axes, as the padding says. */
+static Ox padded(Op *op, const Conv *c)
+{
+    int rank = c->n + 2;
+    int64_t pads[2 * MAX_RANK] = { 0 };
+    Ox zero = number_like(op, 0, c->x);
+    for (int i = 0; i < c->n; i++) {
+        pads[2 + i] = c->pads[i];
+        pads[rank + 2 + i] = c->pads[c->n + i];
+    }
+    if (!any(pads, 2 * rank))
+        return c->x;
+    return ox(op, "Pad", c->x, ox_ints(op->g, pads, 2 * (size_t)rank), zero);
+}
+
+/* For 2-D: the windows of x as [N, C, kh, rows, kw, columns], then as a matrix
+ * [N, groups, C / groups * kh * kw, rows * columns], which the weight [groups, M / groups, ..] is
+ * multiplied with. */
 static Ox conv_by_windows(Op *op, Conv *c)
 {
     Ctx *cx = op->cx;
     int rank = c->n + 2;
     int perm[2 * MAX_RANK] = { 0, 1 };
-    int64_t pads[2 * MAX_RANK] = { 0 }, kernel;
+    int64_t kernel;
     if (rank > MAX_RANK / 2 || (c->transposed && !untransposed(op, c)))
         return POISON;
-    Ox zero = number_like(op, 0, c->x);
-    Ox x = c->x;
-    for (int i = 0; i < c->n; i++) {
-        pads[2 + i] = c->pads[i];
-        pads[rank + 2 + i] = c->pads[c->n + i];
-    }
-    if (any(pads, 2 * rank))
-        x = ox(op, "Pad", x, ox_ints(op->g, pads, 2 * (size_t)rank), zero);
+    Ox x = padded(op, c);
     Dim out[MAX_RANK] = { ox_dim(c->x, 0), ox_dim(c->weight, 0) };
     Dim taps = ox_dim(c->weight, 1);
     Dim area = dim_int(cx, 1);
     Dim g = dim_int(cx, c->groups);
     Dim each;
     for (int i = 0; i < c->n && ox_ok(x); i++) {
-        if (!dim_known(ox_dim(c->weight, 2 + i), &kernel))
-            return op_refuse(op, "%s with a kernel whose size is not known",
-                             dtype_name(ox_dtype(c->x)));
-        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i),
-                           dim_int(cx, c->dilation[i] * (kernel - 1) + 1));
+        if (!kernel_size(op, c, i, &kernel))
+            return POISON;
+        Dim reach = dim_int(cx, c->dilation[i] * (kernel - 1) + 1);
+        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i), reach);
         out[2 + i] = dim_add(cx, dim_floordiv(cx, room, dim_int(cx, c->stride[i])), dim_int(cx, 1));
         x = windows_along(op, x, 2 + 2 * i,
                           (Windows1d){ kernel, c->dilation[i], c->stride[i], out[2 + i] });
@@ -254,14 +315,19 @@ static Ox conv_by_windows(Op *op, Conv *c)
         taps = dim_mul(cx, taps, dim_int(cx, kernel));
         area = dim_mul(cx, area, out[2 + i]);
     }
-    if (!ox_ok(x) || !dim_divide(cx, out[1], g, &each))
-        return ox_ok(x) ? op_fail(op, E_VALUE, "the channels do not divide into %lld groups",
-                                  (long long)c->groups)
-                        : POISON;
-    Ox columns = reshape_to(op, permute_to(op, x, perm, 2 + 2 * c->n),
-                            (const Dim[]){ out[0], g, taps, area }, 4);
+    if (!ox_ok(x) || !divide_channels(op, c, out[1], &each))
+        return POISON;
+    Ox turned = permute_to(op, x, perm, 2 + 2 * c->n);
+    Ox columns = reshape_to(op, turned, (const Dim[]){ out[0], g, taps, area }, 4);
     Ox rows = reshape_to(op, c->weight, (const Dim[]){ g, each, taps }, 3);
     return plus_bias(op, c, reshape_to(op, ox(op, "MatMul", rows, columns), out, rank));
+}
+
+static Ox convolved(Op *op, Conv *c)
+{
+    if (needs_windows(op, c->x))
+        return conv_by_windows(op, c);
+    return c->transposed ? conv_transpose(op, *c) : conv_emit(op, c);
 }
 
 static Ox lower_conv(Op *op)
@@ -272,9 +338,7 @@ static Ox lower_conv(Op *op)
     bool alone = ox_rank(c.x) == c.n + 1;
     if (alone)
         c.x = unsqueeze_axis(op, c.x, 0);
-    Ox out = needs_windows(op, c.x) ? conv_by_windows(op, &c)
-        : c.transposed              ? conv_transpose(op, c)
-                                    : conv_emit(op, &c);
+    Ox out = convolved(op, &c);
     Ox axes = ints(op, 0);
     return alone ? ox(op, "Squeeze", out, axes) : out;
 }

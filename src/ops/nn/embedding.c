@@ -1,5 +1,5 @@
-/* embedding.c - tables of vectors: embedding, bags of them, the same of tables of 8, 4 and 2 bits;
- * one_hot. */
+/* embedding.c - tables of vectors: embedding and embedding_bag, both of quantised tables too (of 8,
+ * 4 and 2 bits); one_hot. */
 #include "ops/quantized/quantized.h"
 
 #include <math.h>
@@ -11,19 +11,33 @@ static Ox lower_embedding(Op *op)
     return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
 }
 
-/* ---- bags: the vectors of a bag are added, averaged or compared; an empty one is zeros ---- */
+/* ---- bags: the vectors of a bag give their sum, mean or maximum; an empty one gives zeros ---- */
 
 enum { BAG_SUM, BAG_MEAN, BAG_MAX };
 
 typedef struct Bags {
-    Ox indices, which;
-    Dim n;
-    Ox kept;
+    Ox indices; /* [indices], int64 */
+    Ox which;   /* [indices, 1]: the bag of each */
+    Dim n;      /* how many bags there are */
+    Ox kept;    /* bools [indices]: false for an index that is left out; NULL: all are kept */
 } Bags;
 
-/* Which bag each index is in: the last that begins at it or before. `kept`: it is not the padding,
- * NULL when there is none. vocabulary: how many vectors there are, for a padding that counts from
- * the end. */
+/* The index that counts as no vector, as a 0-d int64; NULL where there is none. A negative one
+ * counts from the end of the `vocabulary` vectors, in the overload that has it as Python does. */
+static Ox padding_index(Op *op, Dim vocabulary)
+{
+    if (!has_param(op, "padding_idx") || !arg_given(op, "padding_idx"))
+        return NULL;
+    int64_t padding = arg_int(op, "padding_idx");
+    if (padding >= 0)
+        return ox_int(op->g, padding);
+    if (!str_is(op->call->schema->overload, "padding_idx"))
+        return NULL;
+    return ox_dim_value(op->g, dim_add(op->cx, vocabulary, dim_int(op->cx, padding)));
+}
+
+/* Reads indices and offsets, [2, 5, 1] and [0, 2] say for the bags {2, 5} and {1}: the bag of an
+ * index is the last that begins at it or before. False after an error. */
 static bool bags_of(Op *op, Dim vocabulary, Bags *b)
 {
     int rank;
@@ -48,20 +62,13 @@ static bool bags_of(Op *op, Dim vocabulary, Bags *b)
     Ox begun = ox(op, "LessOrEqual", begins, column);
     Axes last = { .at = { 1 }, .n = 1 };
     Ox count = reduce(op, "ReduceSum", ox_cast(op->g, begun, DT_INT64), &last, true);
-    b->which = ox(op, "Sub", count, by); /* [indices, 1] */
-    int64_t padding = has_param(op, "padding_idx") && arg_given(op, "padding_idx")
-        ? arg_int(op, "padding_idx")
-        : -1;
-    bool asked = str_is(op->call->schema->overload, "padding_idx") && arg_given(op, "padding_idx");
-    bool some = asked || padding >= 0;
-    if (some) {
-        Ox pad = padding >= 0
-            ? ox_int(op->g, padding)
-            : ox_dim_value(op->g, dim_add(op->cx, vocabulary, dim_int(op->cx, padding)));
+    b->which = ox(op, "Sub", count, by);
+    Ox pad = padding_index(op, vocabulary);
+    if (pad) {
         Ox same = ox(op, "Equal", b->indices, pad);
         b->kept = ox(op, "Not", same);
     }
-    if (arg_bool(op, "include_last_offset")) { /* what lies behind the last offset is in no bag */
+    if (arg_bool(op, "include_last_offset")) { /* indices behind the last offset are in no bag */
         Ox end = slice_axis(op, offsets, 0, b->n, dim_add(op->cx, b->n, one), 1);
         Ox inside = ox(op, "Less", place, end);
         b->kept = b->kept ? ox(op, "And", b->kept, inside) : inside;
@@ -69,7 +76,8 @@ static bool bags_of(Op *op, Dim vocabulary, Bags *b)
     return ox_ok(b->which) && !ctx_failed(op->cx);
 }
 
-/* [bags, more] of `start`, with `what` [indices, more] brought in. */
+/* A tensor [bags, ..] of `start`, a number, to which each row of `what`, [indices, ..], is added
+ * (or another `reduction` of ScatterND) in its bag's row. */
 static Ox into_bags(Op *op, const Bags *b, Ox start, Ox what, const char *reduction)
 {
     Dim dims[MAX_RANK];
@@ -92,7 +100,7 @@ static Ox bag_sizes(Op *op, const Bags *b, Ox rows)
     return unsqueeze_axis(op, into_bags(op, b, zero, ones, "add"), 1);
 }
 
-/* rows: the vector of each index */
+/* The vector of each bag; rows: the vector of each index. */
 static Ox bag_vectors(Op *op, const Bags *b, Ox rows, int64_t mode)
 {
     if (!ox_ok(rows))
@@ -117,8 +125,8 @@ static Ox bag_vectors(Op *op, const Bags *b, Ox rows, int64_t mode)
     return mode == BAG_MEAN ? ox(op, "Div", out, least) : ox(op, "Where", empty, zero, out);
 }
 
-/* What PyTorch gives beside the vectors is for its backward pass: those results must not be
- * read. */
+/* Only PyTorch's backward pass uses the results beside the vectors: reading one is an error here.
+ */
 static Value lower_embedding_bag(Op *op)
 {
     Bags b = { 0 };
@@ -141,14 +149,15 @@ static Value lower_embedding_bag(Op *op)
 
 /* ---- tables of 8, 4 and 2 bits ----
  *
- * What PyTorch packs a table into is what it saved: (1, [weight], [], [bits]) in a file. The table
- * stays as small as it is: indices pick integers, and the scale and bias (-zero_point * scale) of
- * their rows. Its kernel for 4 bits keeps both in float16. */
+ * PyTorch's object for a packed table is saved as (1, [weight], [], [bits]). The table stays as
+ * small as it is: indices pick integers, and the scale and bias (-zero_point * scale) of their
+ * rows. PyTorch's kernel for 4 bits has both in float16. */
 
 typedef struct Table {
-    Ox steps /* [rows, dim]; of 4 bits bytes of two */, scale, bias /* [rows, 1] */;
-    bool halves;
-    Ox bytes; /* or all of it, [rows, bytes]: see rows_of_bytes */
+    Ox steps;       /* [rows, dim]; of 4 bits, bytes of two steps each */
+    Ox scale, bias; /* [rows, 1] */
+    bool halves;    /* 4 bits */
+    Ox bytes;       /* instead of all that: a row's steps, scale and bias, see rows_of_bytes */
 } Table;
 
 static bool is_table(Value v)
@@ -169,9 +178,9 @@ static Value lower_table_prepack(Op *op)
 static Value saved_table(Op *op, const char *name)
 {
     Value v = packed_item(packed_item(packed_state(op, name), 1), 0);
-    return is_table(v)
-        ? v
-        : val_tensor(op->cx, op_refuse(op, "packed parameters of a form that is not known"));
+    if (is_table(v))
+        return v;
+    return val_tensor(op->cx, op_refuse(op, "packed parameters of a form that is not known"));
 }
 
 static Value lower_table_unpack(Op *op) { return saved_table(op, "W_prepack"); }
@@ -181,21 +190,28 @@ static Ox through_half(Op *op, Ox x)
     return ox_cast(op->g, ox_cast(op->g, x, DT_FLOAT16), DT_FLOAT);
 }
 
-/* Floats of their bytes, [.., size] -> [.., 1]: 2 of float16, 4 of float32. The bits over the
- * fraction's number a power of two. */
+/* The float that the top bits of a number say: (leading + its fraction bits) * unit, where i is its
+ * exponent e and, with `exponents` added, its sign. e = 0 has no leading 1; the largest e is
+ * infinity. */
+static void float_of_top_bits(int i, int exponents, int fraction, float *unit, float *leading)
+{
+    int e = i % exponents;
+    int power = (e ? e : 1) - (exponents / 2 - 1) - fraction;
+    float size = e == exponents - 1 ? INFINITY : ldexpf(1, power);
+    *unit = i < exponents ? size : -size;
+    *leading = e ? (float)(1 << fraction) : 0;
+}
+
+/* Floats from their bytes, [.., size] -> [.., 1]: 2 bytes of a float16, 4 of a float32. ONNX has no
+ * operator for it before BitCast of opset 26: the top bits pick from two tables. */
 static Ox floats_of_bytes(Op *op, Ox bytes, int size)
 {
     static const int64_t weigh[] = { 1, 1 << 8, 1 << 16, 1 << 24 };
     int fraction = size == 2 ? 10 : 23;
     int exponents = size == 2 ? 1 << 5 : 1 << 8;
-    int bias = exponents / 2 - 1 + fraction;
     float unit[512], leading[512];
-    for (int i = 0; i < 2 * exponents; i++) {
-        int e = i % exponents;
-        unit[i] = (i < exponents ? 1 : -1) *
-            (e == exponents - 1 ? INFINITY : ldexpf(1, (e ? e : 1) - bias));
-        leading[i] = e ? (float)(1 << fraction) : 0;
-    }
+    for (int i = 0; i < 2 * exponents; i++)
+        float_of_top_bits(i, exponents, fraction, &unit[i], &leading[i]);
     const int64_t count = 2 * exponents;
     Ox units = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, unit));
     Ox ones = ox_const(op->g, const_make(op->cx, DT_FLOAT, 1, &count, leading));
@@ -204,8 +220,8 @@ static Ox floats_of_bytes(Op *op, Ox bytes, int size)
     if (!ox_ok(bytes) || !ox_ok(units) || !ox_ok(ones))
         return POISON;
     Axes last = { .at = { ox_rank(bytes) - 1 }, .n = 1 };
-    Ox word = reduce(op, "ReduceSum", ox(op, "Mul", ox_cast(op->g, bytes, DT_INT64), weights),
-                     &last, true);
+    Ox shifted = ox(op, "Mul", ox_cast(op->g, bytes, DT_INT64), weights);
+    Ox word = reduce(op, "ReduceSum", shifted, &last, true);
     Ox low = ox(op, "Mod", word, all);
     Ox high = ox(op, "Div", word, all);
     Ox unit_of = ox(op, "Gather", units, high);
@@ -220,11 +236,12 @@ static Ox floats_of_bytes(Op *op, Ox bytes, int size)
     return ox(op, "Where", no_number, number_like(op, NAN, x), x);
 }
 
-/* Rows of numbers of 8, 4 or 2 bits, then scale and bias: their bytes as float32, or as float16
- * where the numbers are narrow. */
+/* The floats of rows of bytes. A row holds numbers of 8, 4 or 2 bits, and behind them its scale and
+ * bias: float32 for 8 bits, else float16. */
 static Ox rows_of_bytes(Op *op, Ox rows, int bits)
 {
-    int rank, size = bits == 8 ? 4 : 2;
+    int size = bits == 8 ? 4 : 2;
+    int rank;
     if (!need_rank(op, rows, 2, &rank))
         return POISON;
     if (rank < 2 || ox_dtype(rows) != DT_UINT8)
@@ -248,7 +265,8 @@ static Ox lower_table_of_bytes(Op *op)
     return rows_of_bytes(op, arg(op, "weight"), (int)op->row->datum);
 }
 
-/* row->datum: bits */
+/* Reads argument `weight`, a packed table or rows of bytes; row->datum: bits. False after an error
+ * or refusal. */
 static bool table_of(Op *op, Table *t)
 {
     if (arg_value(op, "weight").tag == V_TENSOR) {
@@ -263,8 +281,10 @@ static bool table_of(Op *op, Table *t)
     t->halves = q->dtype == DT_UINT4;
     if (t->halves != (op->row->datum == 4))
         return fail(op->cx, E_VALUE, "the table has %s bits", t->halves ? "4" : "8");
-    if (t->halves && !q->bytes)
-        return op_refuse(op, "a table of 4 bits with an odd number of columns"), false;
+    if (t->halves && !q->bytes) {
+        op_refuse(op, "a table of 4 bits with an odd number of columns");
+        return false;
+    }
     t->steps = t->halves ? q->bytes : tensor_read(op->g, w.t);
     t->scale = unsqueeze_axis(op, q->scale, 1);
     Ox zero = unsqueeze_axis(op, ox_cast(op->g, q->zero_point, DT_FLOAT), 1);
@@ -277,11 +297,13 @@ static bool table_of(Op *op, Table *t)
     return ox_ok(t->bias);
 }
 
+/* The vectors of these indices. */
 static Ox table_rows(Op *op, const Table *t, Ox indices)
 {
-    if (t->bytes)
-        return rows_of_bytes(op, ox_with(op, "Gather", INPUTS(t->bytes, indices), INT("axis", 0)),
-                             (int)op->row->datum);
+    if (t->bytes) {
+        Ox rows = ox_with(op, "Gather", INPUTS(t->bytes, indices), INT("axis", 0));
+        return rows_of_bytes(op, rows, (int)op->row->datum);
+    }
     Ox steps = ox_with(op, "Gather", INPUTS(t->steps, indices), INT("axis", 0));
     Ox scale = ox_with(op, "Gather", INPUTS(t->scale, indices), INT("axis", 0));
     Ox bias = ox_with(op, "Gather", INPUTS(t->bias, indices), INT("axis", 0));
@@ -296,12 +318,14 @@ static Ox lower_quantized_embedding(Op *op)
     Table t;
     Ox indices = arg_typed(op, "indices", DT_INT64);
     int rank;
-    return need_rank(op, indices, 1, &rank) && table_of(op, &t) ? table_rows(op, &t, indices)
-                                                                : POISON;
+    if (!need_rank(op, indices, 1, &rank) || !table_of(op, &t))
+        return POISON;
+    return table_rows(op, &t, indices);
 }
 
-/* Of a table of which rows were pruned: where the others lie, and which of the indices are of
- * others (*kept; NULL: nothing was pruned). */
+/* Where rows of a table were pruned, compressed_indices_mapping says for each index where its row
+ * lies now, or -1. *indices become places in the table; *kept: which of them have a row, NULL: all.
+ * A mapping that is a single 0 stands for none. False after an error or refusal. */
 static bool unpruned(Op *op, Ox *indices, Ox *kept)
 {
     double only;
@@ -313,22 +337,23 @@ static bool unpruned(Op *op, Ox *indices, Ox *kept)
         return fail(op->cx, E_VALUE,
                     "a table of which rows were pruned needs compressed_indices_mapping");
     if (!ox_ok(mapping) || ox_rank(mapping) != 1 ||
-        dim_le(op->cx, ox_dim(mapping, 0), dim_int(op->cx, 1)) == UNKNOWN)
-        return op_refuse(op,
-                         "a mapping of which nobody knows whether it is a single 0: that "
-                         "stands for none"),
-               false;
+        dim_le(op->cx, ox_dim(mapping, 0), dim_int(op->cx, 1)) == UNKNOWN) {
+        op_refuse(op,
+                  "a mapping of which nobody knows whether it is a single 0: that "
+                  "stands for none");
+        return false;
+    }
     if (ox_known_scalar(op->g, mapping, &only) && only == 0)
         return true;
     Ox least = ox_int(op->g, 0);
-    Ox row = ox_with(op, "Gather", INPUTS(ox_cast(op->g, mapping, DT_INT64), *indices),
-                     INT("axis", 0));
+    Ox places = ox_cast(op->g, mapping, DT_INT64);
+    Ox row = ox_with(op, "Gather", INPUTS(places, *indices), INT("axis", 0));
     *kept = ox(op, "GreaterOrEqual", row, least);
     *indices = ox(op, "Max", row, least);
     return ox_ok(*indices);
 }
 
-/* Each row of the indices is a bag. kept: see unpruned. */
+/* The sum of each bag where each row of the indices is one. kept: see unpruned. */
 static Ox bags_of_one_size(Op *op, const Table *t, Ox indices, Ox kept)
 {
     if (arg_given(op, "offsets"))
@@ -341,24 +366,24 @@ static Ox bags_of_one_size(Op *op, const Table *t, Ox indices, Ox kept)
     Axes second = { .at = { 1 }, .n = 1 };
     Ox rows = table_rows(op, t, indices);
     Ox factor = arg_opt(op, "per_sample_weights");
-    if (factor)
-        rows = ox(op, "Mul", rows,
-                  unsqueeze_axis(op, reshape_to(op, factor, indices->type->dim, 2), 2));
+    if (factor) {
+        Ox each = reshape_to(op, factor, indices->type->dim, 2);
+        rows = ox(op, "Mul", rows, unsqueeze_axis(op, each, 2));
+    }
     if (kept)
         rows = ox(op, "Where", unsqueeze_axis(op, kept, 2), rows, number_like(op, 0, rows));
     return reduce(op, "ReduceSum", rows, &second, false);
 }
 
-/* Always the sum: PyTorch's kernels do not look at the mode. */
+/* The sum of each bag, whatever the mode: PyTorch's kernels ignore it. */
 static Ox lower_quantized_bag(Op *op)
 {
     Table t;
     Bags b = { 0 };
     int rank;
-    Ox indices = arg_typed(op, "indices", DT_INT64), kept;
-    if (!need_rank(op, indices, 1, &rank) || !table_of(op, &t))
-        return POISON;
-    if (!unpruned(op, &indices, &kept))
+    Ox indices = arg_typed(op, "indices", DT_INT64);
+    Ox kept;
+    if (!need_rank(op, indices, 1, &rank) || !table_of(op, &t) || !unpruned(op, &indices, &kept))
         return POISON;
     if (rank == 2)
         return bags_of_one_size(op, &t, indices, kept);
@@ -366,12 +391,14 @@ static Ox lower_quantized_bag(Op *op)
         return op_fail(op, E_VALUE, "it expects offsets to be set for 1D indices.");
     if (!bags_of(op, NULL, &b))
         return POISON;
-    b.kept = b.kept && kept ? ox(op, "And", b.kept, kept) : kept ? kept : b.kept;
+    if (kept)
+        b.kept = b.kept ? ox(op, "And", b.kept, kept) : kept;
     return bag_vectors(op, &b, table_rows(op, &t, indices), BAG_SUM);
 }
 
 /* ---- one_hot ---- */
 
+/* num_classes=-1: one more than the largest index. */
 static Ox lower_one_hot(Op *op)
 {
     Ox x = arg(op, "self");
@@ -388,8 +415,8 @@ static Ox lower_one_hot(Op *op)
     bool scalar;
     Ox values = ints(op, 0, 1);
     Ox index = at_least_1d(op, x, &scalar);
-    Ox hot = ox_with(op, "OneHot", INPUTS(index, depth, values),
-                     INT("axis", ox_rank(index))); /* not -1: ORT misreads it in opset 9 */
+    Attr axis = INT("axis", ox_rank(index)); /* not -1: ONNX Runtime misreads it in opset 9 */
+    Ox hot = ox_with(op, "OneHot", INPUTS(index, depth, values), axis);
     return scalar_again(op, hot, scalar);
 }
 

@@ -1,21 +1,25 @@
-/* fractional.c - fractional max pooling: windows of one size whose places a number of [0, 1) tells,
- * another for each image, channel and axis.
+/* fractional.c - fractional max pooling: windows of one size whose places follow from a sample u of
+ * [0, 1), another for each image, channel and axis.
  *
  * Window i of n over an axis begins at floor((i + u) alpha) - floor(u alpha), alpha = (size -
- * kernel) / (n - 1); the last one ends where the axis ends. The windows of each axis are laid side
- * by side by GatherElements, and each then takes its largest. */
+ * kernel) / (n - 1); the last one ends where the axis ends. GatherElements lays the windows of each
+ * axis side by side, and each window gives its largest element. */
 #include "ops/internal.h"
 
 typedef struct Fractional {
-    Ox x, samples;
-    int n;
+    Ox x;       /* [N, C, ..] */
+    Ox samples; /* [N, C, n] */
+    int n;      /* spatial axes */
     int64_t kernel[3], out[3];
-    bool alone;
+    bool alone; /* the input has no batch axis */
 } Fractional;
 
+/* Reads the arguments; row->datum: the number of spatial axes. False after an error. */
 static bool fractional_args(Op *op, Fractional *f)
 {
-    int rank, n = f->n = (int)op->row->datum;
+    int rank;
+    int n = (int)op->row->datum;
+    f->n = n;
     f->x = arg(op, "self");
     f->samples = arg(op, "random_samples");
     Ints kernel = arg_ints_n(op, "kernel_size", n);
@@ -37,23 +41,26 @@ static bool fractional_args(Op *op, Fractional *f)
     return ox_ok(f->x) && ox_ok(f->samples);
 }
 
+/* 0, 1, .. n - 1 as a constant. */
 static Ox range_of(Op *op, int64_t n)
 {
-    int64_t *at = new_array(op->cx, int64_t, n + 1);
-    for (int64_t i = 0; at && i < n; i++)
+    int64_t *at = new_array(op->cx, int64_t, (size_t)n + 1);
+    if (!at)
+        return POISON;
+    for (int64_t i = 0; i < n; i++)
         at[i] = i;
-    return at ? ox_ints(op->g, at, (size_t)n) : POISON;
+    return ox_ints(op->g, at, (size_t)n);
 }
 
-/* Where each window of axis i begins, [N, C, windows]. Of the numbers in a sample the first is for
- * depth in 3-D, for width in 2-D. */
+/* Where each window of axis i begins, [N, C, windows]. A sample's first number is for depth in 3-D,
+ * but for width in 2-D. */
 static Ox starts(Op *op, const Fractional *f, int i)
 {
     Dim column = dim_int(op->cx, f->n == 2 ? 1 - i : i);
     Ox size = ox_dim_value(op->g, ox_dim(f->x, 2 + i));
     Ox room = ox(op, "Sub", size, ox_int(op->g, f->kernel[i]));
-    Ox last = reshape_to(
-        op, room, (const Dim[]){ dim_int(op->cx, 1), dim_int(op->cx, 1), dim_int(op->cx, 1) }, 3);
+    Dim one = dim_int(op->cx, 1);
+    Ox last = reshape_to(op, room, (const Dim[]){ one, one, one }, 3);
     Dim each[] = { ox_dim(f->x, 0), ox_dim(f->x, 1), dim_int(op->cx, 1) };
     if (f->out[i] == 1)
         return expand_dims(op, last, each, 3);
@@ -106,8 +113,8 @@ static Ox by_window(Op *op, const Fractional *f, Ox x)
     return reshape_to(op, x, dims, 3 + f->n);
 }
 
-/* The first of the largest along the last axis, but the last of what is no number where there is
- * any. */
+/* The index of the largest element along the axis: the first of several, but the last not-a-number
+ * where there is one. */
 static Ox largest(Op *op, Ox x, int axis)
 {
     Ox first = ox_with(op, "ArgMax", INPUTS(x), INT("axis", axis), INT("keepdims", 1));
@@ -118,7 +125,7 @@ static Ox largest(Op *op, Ox x, int axis)
     Ox found = ox_with(op, "ArgMax", INPUTS(marks), INT("axis", axis), INT("keepdims", 1),
                        INT("select_last_index", 1));
     Ox any = reduce(op, "ReduceMax", marks, &(Axes){ .n = 1, .at = { axis } }, true);
-    return ox_ok(any) ? ox(op, "Where", ox_cast(op->g, any, DT_BOOL), found, first) : POISON;
+    return ox(op, "Where", ox_cast(op->g, any, DT_BOOL), found, first);
 }
 
 static Ox picked(Op *op, Ox x, Ox at, int axis)
@@ -128,7 +135,7 @@ static Ox picked(Op *op, Ox x, Ox at, int axis)
     return ox(op, "Squeeze", value, axes);
 }
 
-/* (the largest, its place in its image) of each window; row->datum: how many axes */
+/* -> (the largest element, its index in its flattened image) of each window */
 static Value lower_fractional_max_pool(Op *op)
 {
     Fractional f;
@@ -156,7 +163,9 @@ static Value lower_fractional_max_pool(Op *op)
     Ox first = ints(op, 0);
     for (int i = 0; i < 2 && f.alone; i++)
         out[i] = ox(op, "Squeeze", out[i], first);
-    return ox_ok(out[0]) && ox_ok(out[1]) ? result_tuple(op, out, 2) : val_poison();
+    if (!ox_ok(out[0]) || !ox_ok(out[1]))
+        return val_poison();
+    return result_tuple(op, out, 2);
 }
 
 const OpRow ops_fractional[] = {

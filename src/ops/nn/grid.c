@@ -1,9 +1,9 @@
 /* grid.c - sampling an image at the points of a grid, and the grids that an affine map makes.
  *
- * GridSample says it from opset 16 on, in three dimensions and for doubles from 20 on. Below, the
- * taps around each point are gathered and weighed, axis by axis: a tap's place is a number along
- * one axis, a corner one tap of each axis. AffineGrid came with 20; below, the points are a
- * constant and the map a product. Not here: resampling at a regular grid (resize.c). */
+ * ONNX has GridSample from opset 16 on, in three dimensions and for doubles from 20 on. Below that
+ * the pixels around each point are gathered and weighed: a tap is a place along one axis, a corner
+ * one tap of each axis. AffineGrid came with opset 20; below, the points are a constant and the map
+ * is a product. Resampling at a regular grid is in resize.c. */
 #include "ops/internal.h"
 
 enum { LINEAR, NEAREST, CUBIC };
@@ -21,7 +21,7 @@ static Ox with_number(Op *op, const char *name, Ox x, double v)
 static Ox plus(Op *op, Ox x, double v) { return v == 0 ? x : with_number(op, "Add", x, v); }
 static Ox times(Op *op, Ox x, double v) { return v == 1 ? x : with_number(op, "Mul", x, v); }
 
-/* A size, less or more a constant, as a 0-d number of like's type. */
+/* size + more as a 0-d number of type t. */
 static Ox size_as(Op *op, Dim size, int64_t more, DType t)
 {
     Ox v = ox_dim_value(op->g, dim_add(op->cx, size, dim_int(op->cx, more)));
@@ -38,12 +38,13 @@ static Ox clip(Op *op, Ox x, double low, Ox high)
 
 typedef struct Sampler {
     Ox x;
-    int n;
-    int mode, padding;
-    bool corners;
+    int n;             /* spatial axes */
+    int mode, padding; /* of the enums above */
+    bool corners;      /* align_corners */
 } Sampler;
 
-/* |x - low| folded back and forth over `span`. */
+/* A place outside the image reflected at its ends, as often as it takes: the distance from the low
+ * end, folded back and forth over the span between both. */
 static Ox reflect(Op *op, const Sampler *s, Ox at, Dim size)
 {
     double low = s->corners ? 0 : -0.5;
@@ -63,7 +64,7 @@ static Ox reflect(Op *op, const Sampler *s, Ox at, Dim size)
     return plus(op, folded, low);
 }
 
-/* A place that the padding mode brings into the image. */
+/* A place after the padding mode: with zeros it may stay outside the image. */
 static Ox into_image(Op *op, const Sampler *s, Ox at, Dim size)
 {
     if (s->padding == ZEROS)
@@ -73,7 +74,7 @@ static Ox into_image(Op *op, const Sampler *s, Ox at, Dim size)
     return clip(op, at, 0, size_as(op, size, -1, ox_dtype(at)));
 }
 
-/* -1..1 to 0..size-1 (corners) or -0.5..size-0.5 */
+/* A place from -1 .. 1 as one from 0 .. size - 1 (corners) or -0.5 .. size - 0.5. */
 static Ox unnormalized(Op *op, const Sampler *s, Ox g, Dim size)
 {
     Ox from = plus(op, g, 1);
@@ -86,11 +87,12 @@ static Ox unnormalized(Op *op, const Sampler *s, Ox g, Dim size)
 
 typedef struct Taps {
     int n;
-    Ox at[MAX_TAPS], weight[MAX_TAPS];
-} Taps; /* weight NULL: 1 */
+    Ox at[MAX_TAPS];
+    Ox weight[MAX_TAPS]; /* NULL: 1 */
+} Taps;
 
-/* Keys' kernel with a = -0.75, as two cubics of the distance t >= 0: c[0] t^3 + c[1] t^2 + c[2] t +
- * c[3] */
+/* Keys' kernel with a = -0.75 at distance t, one cubic for t <= 1 (near) and one for 1 < t <= 2:
+ * c[0] t^3 + c[1] t^2 + c[2] t + c[3] */
 static Ox cubic_weight(Op *op, Ox t, bool near)
 {
     static const double poly[2][4] = { { -0.75, 3.75, -6, 3 }, { 1.25, -2.25, 0, 1 } };
@@ -100,33 +102,41 @@ static Ox cubic_weight(Op *op, Ox t, bool near)
     return plus(op, ox(op, "Mul", y, t), c[3]);
 }
 
-static void taps_of(Op *op, const Sampler *s, Ox at, Dim size, Taps *out)
+/* The four taps around a point: low is the one below it, t the distance from it, rest that from the
+ * next. */
+static Taps cubic_taps(Op *op, const Sampler *s, Ox low, Ox t, Ox rest, Dim size)
 {
-    *out = (Taps){ .n = s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : 4 };
+    Taps out = { .n = 4 };
+    for (int i = 0; i < 4; i++) {
+        bool near = i == 1 || i == 2;
+        Ox place = plus(op, low, i - 1);
+        Ox inner = i < 2 ? t : rest;
+        Ox away = near ? inner : plus(op, inner, 1);
+        out.at[i] = into_image(op, s, place, size);
+        out.weight[i] = cubic_weight(op, away, near);
+    }
+    return out;
+}
+
+/* The taps of points at these places along an axis. The padding mode moves the points, but in cubic
+ * mode the taps. */
+static Taps taps_of(Op *op, const Sampler *s, Ox at, Dim size)
+{
     if (s->mode != CUBIC)
         at = into_image(op, s, at, size);
-    if (s->mode == NEAREST) {
-        out->at[0] = ox(op, "Round", at);
-        return;
-    }
+    if (s->mode == NEAREST)
+        return (Taps){ .n = 1, .at = { ox(op, "Round", at) } };
     Ox low = ox(op, "Floor", at);
     Ox t = ox(op, "Sub", at, low);
     Ox rest = ox(op, "Sub", number_like(op, 1, at), t);
-    if (s->mode == LINEAR) {
-        *out = (Taps){ .n = 2, .at = { low, plus(op, low, 1) }, .weight = { rest, t } };
-        return;
-    }
-    for (int i = 0; i < 4; i++) {
-        Ox place = plus(op, low, i - 1);
-        Ox away = i == 0 ? plus(op, t, 1) : i == 1 ? t : i == 2 ? rest : plus(op, rest, 1);
-        out->at[i] = into_image(op, s, place, size);
-        out->weight[i] = cubic_weight(op, away, i == 1 || i == 2);
-    }
+    if (s->mode == CUBIC)
+        return cubic_taps(op, s, low, t, rest, size);
+    return (Taps){ .n = 2, .at = { low, plus(op, low, 1) }, .weight = { rest, t } };
 }
 
 /* ---- corners ---- */
 
-/* A tap is in the image: what the zeros around it need to know. NULL where it always is. */
+/* Is a tap in the image, or among the zeros around it? NULL where it always is in it. */
 static Ox inside(Op *op, const Sampler *s, Ox at, Dim size)
 {
     if (s->padding != ZEROS)
@@ -138,20 +148,24 @@ static Ox inside(Op *op, const Sampler *s, Ox at, Dim size)
     return ox(op, "And", above, below);
 }
 
+/* a and b, of which NULL stands for nothing. */
 static Ox both(Op *op, const char *name, Ox a, Ox b)
 {
-    return !a ? b : !b ? a : ox(op, name, a, b);
+    if (!a || !b)
+        return a ? a : b;
+    return ox(op, name, a, b);
 }
 
 /* [N, points..] as [N, 1, P] */
 static Ox as_row(Op *op, Ox v, Dim points)
 {
-    return ox_ok(v)
-        ? reshape_to(op, v, (const Dim[]){ ox_dim(v, 0), dim_int(op->cx, 1), points }, 3)
-        : POISON;
+    if (!ox_ok(v))
+        return POISON;
+    return reshape_to(op, v, (const Dim[]){ ox_dim(v, 0), dim_int(op->cx, 1), points }, 3);
 }
 
-/* The values at one corner, [N, C, P], weighed. pick: which tap of each axis. */
+/* The values at one corner of each point, [N, C, P], times their weights. pick: the tap of each
+ * axis; flat: x as [N, C, pixels]. */
 static Ox corner(Op *op, const Sampler *s, const Taps *taps, const int *pick, Ox flat, Dim points)
 {
     Ox place = NULL;
@@ -181,6 +195,7 @@ static Ox corner(Op *op, const Sampler *s, const Taps *taps, const int *pick, Ox
     return weight ? ox(op, "Mul", v, as_row(op, weight, points)) : v;
 }
 
+/* Counts up to the next corner. False behind the last one. */
 static bool next_pick(const Sampler *s, const Taps *taps, int *pick)
 {
     for (int i = s->n - 1; i >= 0; i--) {
@@ -191,31 +206,32 @@ static bool next_pick(const Sampler *s, const Taps *taps, int *pick)
     return false;
 }
 
-/* The grid's last axis counts from the image's last axis to its first. */
+/* GridSample as a sum over the corners of each point. In the grid's last axis the image's last axis
+ * comes first: x, y, z. */
 static Ox sampled_by_taps(Op *op, const Sampler *s, Ox grid)
 {
     Taps taps[MAX_AXES];
     int pick[MAX_AXES] = { 0 };
-    Dim flat_dims[3] = { ox_dim(s->x, 0), ox_dim(s->x, 1),
-                         dim_product(op->cx, s->x->type->dim + 2, s->n) },
-        dims[MAX_AXES + 2];
+    Dim dims[MAX_AXES + 2] = { ox_dim(s->x, 0), ox_dim(s->x, 1) };
+    Dim flat_dims[3] = { dims[0], dims[1], dim_product(op->cx, s->x->type->dim + 2, s->n) };
     Dim points = dim_product(op->cx, grid->type->dim + 1, s->n);
     for (int i = 0; i < s->n; i++) {
+        Dim size = ox_dim(s->x, 2 + i);
         Ox which = ox_int(op->g, s->n - 1 - i);
         Ox g = ox_with(op, "Gather", INPUTS(grid, which), INT("axis", -1));
-        taps_of(op, s, unnormalized(op, s, g, ox_dim(s->x, 2 + i)), ox_dim(s->x, 2 + i), &taps[i]);
+        taps[i] = taps_of(op, s, unnormalized(op, s, g, size), size);
         dims[2 + i] = ox_dim(grid, 1 + i);
     }
     Ox flat = reshape_to(op, s->x, flat_dims, 3);
     Ox sum = NULL;
-    do
-        sum = both(op, "Add", sum, corner(op, s, taps, pick, flat, points));
-    while (next_pick(s, taps, pick));
-    dims[0] = flat_dims[0];
-    dims[1] = flat_dims[1];
+    do {
+        Ox part = corner(op, s, taps, pick, flat, points);
+        sum = both(op, "Add", sum, part);
+    } while (next_pick(s, taps, pick));
     return reshape_to(op, sum, dims, s->n + 2);
 }
 
+/* Reads and checks the arguments. False after PyTorch's error. */
 static bool sampler_args(Op *op, Sampler *s, Ox *grid)
 {
     int rank, grid_rank;
@@ -263,8 +279,8 @@ static Ox lower_grid_sampler(Op *op)
 
 /* ---- affine grids ---- */
 
-/* The places of an axis, [size]: (2 i - size + 1) / size, at corners / (size - 1), a single one at
- * 0. */
+/* The points along an axis, [size]: (2 i - size + 1) / size; with corners / (size - 1), and 0 for a
+ * single point. */
 static Ox places(Op *op, Dim size, bool corners, DType t)
 {
     Ox zero = ox_int(op->g, 0);
@@ -276,24 +292,22 @@ static Ox places(Op *op, Dim size, bool corners, DType t)
     Ox doubled = times(op, ox_cast(op->g, i, t), 2);
     Ox last = size_as(op, size, -1, t);
     Ox away = ox(op, "Sub", doubled, last);
-    Ox by = size_as(
-        op,
-        corners ? dim_max(op->cx, dim_sub(op->cx, size, dim_int(op->cx, 1)), dim_int(op->cx, 1))
-                : size,
-        0, t);
-    return ox(op, "Div", away, by);
+    Dim count = size;
+    if (corners)
+        count = dim_max(op->cx, dim_sub(op->cx, size, dim_int(op->cx, 1)), dim_int(op->cx, 1));
+    return ox(op, "Div", away, size_as(op, count, 0, t));
 }
 
-/* [n + 1, P]: x, y, (z), 1 of every point, in reading order. */
+/* [n + 1, P]: x, y, (z) and 1 of every point, row by row. */
 static Ox homogeneous_points(Op *op, const Dim *size, int n, bool corners, DType t)
 {
     Ox row[MAX_AXES + 1];
     Dim flat[2] = { dim_int(op->cx, 1), dim_product(op->cx, size, n) };
     for (int i = 0; i < n; i++) {
-        Dim lying[MAX_AXES];
+        Dim dims[MAX_AXES];
         for (int k = 0; k < n; k++)
-            lying[k] = k == i ? size[i] : dim_int(op->cx, 1);
-        Ox along = reshape_to(op, places(op, size[i], corners, t), lying, n);
+            dims[k] = k == i ? size[i] : dim_int(op->cx, 1);
+        Ox along = reshape_to(op, places(op, size[i], corners, t), dims, n);
         Ox full = expand_dims(op, along, size, n);
         row[n - 1 - i] = reshape_to(op, full, flat, 2);
     }
@@ -301,8 +315,8 @@ static Ox homogeneous_points(Op *op, const Dim *size, int n, bool corners, DType
     return concat_axis(op, row, (size_t)n + 1, 0);
 }
 
-/* theta [N, n, n + 1], size [N, C, ..] -> [N, .., n]. All maps are rows of one matrix: no batch
- * that could be empty. */
+/* AffineGrid as a product: theta [N, n, n + 1], size [N, C, ..] -> [N, .., n]. The maps of all
+ * images are rows of one matrix, so that no MatMul has a batch that could be empty. */
 static Ox affine_by_product(Op *op, Ox theta, const Dim *size, int n, bool corners)
 {
     Ctx *cx = op->cx;
@@ -313,15 +327,15 @@ static Ox affine_by_product(Op *op, Ox theta, const Dim *size, int n, bool corne
         dims[1 + i] = size[2 + i];
     dims[1 + n] = each;
     Ox at = homogeneous_points(op, size + 2, n, corners, ox_dtype(theta));
-    Ox maps = reshape_to(op, theta, (const Dim[]){ dim_mul(cx, size[0], each), dim_int(cx, n + 1) },
-                         2);
-    Ox mapped = reshape_to(op, ox(op, "MatMul", maps, at), (const Dim[]){ size[0], each, points },
-                           3);
+    Dim rows[] = { dim_mul(cx, size[0], each), dim_int(cx, n + 1) };
+    Ox maps = reshape_to(op, theta, rows, 2);
+    Ox product = ox(op, "MatMul", maps, at);
+    Ox mapped = reshape_to(op, product, (const Dim[]){ size[0], each, points }, 3);
     return reshape_to(op, permute_to(op, mapped, (const int[]){ 0, 2, 1 }, 3), dims, n + 2);
 }
 
-/* A single point at corners lies at 0 in PyTorch, at -1 in ONNX; ONNX Runtime wants at least one
- * point. */
+/* Does AffineGrid give PyTorch's points for this size? With corners the single point of an axis
+ * lies at 0 in PyTorch and at -1 in ONNX; and ONNX Runtime wants at least one point. */
 static bool onnx_agrees(Op *op, Dims size, bool corners)
 {
     bool agrees = true;
@@ -330,32 +344,39 @@ static bool onnx_agrees(Op *op, Dims size, bool corners)
     return agrees;
 }
 
+/* Is theta [N, n, n + 1] for this size, [N, C, ..] of n spatial axes? False after PyTorch's error.
+ */
+static bool check_affine(Op *op, Ox theta, Dims size)
+{
+    Ctx *cx = op->cx;
+    int rank;
+    if (ctx_failed(cx) || !need_rank(op, theta, 3, &rank))
+        return false;
+    if (size.n != 4 && size.n != 5)
+        return fail(
+            cx, E_VALUE,
+            "affine_grid_generator needs 4d (spatial) or 5d (volumetric) inputs, not %zu sizes",
+            size.n);
+    if (rank != 3)
+        return fail(cx, E_VALUE, "Expected a batch of affine matrices, but got %s",
+                    type_text(cx, theta->type)->s);
+    Dim rows = dim_int(cx, (int64_t)size.n - 2);
+    Dim columns = dim_int(cx, (int64_t)size.n - 1);
+    return dim_require(cx, ox_dim(theta, 0), size.at[0],
+                       "Expected a batch of affine matrices for size of batch %s",
+                       dim_text(cx, size.at[0])->s) &&
+        dim_require(cx, ox_dim(theta, 1), rows, "Expected affine matrices of %s rows",
+                    dim_text(cx, rows)->s) &&
+        dim_require(cx, ox_dim(theta, 2), columns, "Expected affine matrices of %s columns",
+                    dim_text(cx, columns)->s);
+}
+
 static Ox lower_affine_grid_generator(Op *op)
 {
     Ox theta = arg(op, "theta");
     Dims size = arg_dims(op, "size");
-    int rank;
-    if (ctx_failed(op->cx) || !need_rank(op, theta, 3, &rank))
+    if (!check_affine(op, theta, size))
         return POISON;
-    if (size.n != 4 && size.n != 5)
-        return op_fail(
-            op, E_VALUE,
-            "affine_grid_generator needs 4d (spatial) or 5d (volumetric) inputs, not %zu sizes",
-            size.n);
-    Dim n = dim_int(op->cx, (int64_t)size.n - 2);
-    Dim wide = dim_int(op->cx, (int64_t)size.n - 1);
-    if (rank != 3 ||
-        !dim_require(op->cx, ox_dim(theta, 0), size.at[0],
-                     "Expected a batch of affine matrices for size of batch %s",
-                     dim_text(op->cx, size.at[0])->s) ||
-        !dim_require(op->cx, ox_dim(theta, 1), n, "Expected affine matrices of %s rows",
-                     dim_text(op->cx, n)->s) ||
-        !dim_require(op->cx, ox_dim(theta, 2), wide, "Expected affine matrices of %s columns",
-                     dim_text(op->cx, wide)->s))
-        return ctx_failed(op->cx)
-            ? POISON
-            : op_fail(op, E_VALUE, "Expected a batch of affine matrices, but got %s",
-                      type_text(op->cx, theta->type)->s);
     bool corners = arg_bool(op, "align_corners");
     if (op->g->target < 20 || !onnx_agrees(op, size, corners))
         return affine_by_product(op, theta, size.at, (int)size.n - 2, corners);

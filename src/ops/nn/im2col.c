@@ -1,26 +1,27 @@
 /* im2col.c - im2col and col2im: the windows of an image as columns, and back.
  *
- * A window's rows are at tap * dilation + window * stride of the padded image, its columns
- * likewise: two tables of places, [taps, windows]. im2col gathers by them, one axis after the
- * other. Back, ONNX has Col2Im (18); where it or its kernel is missing, the columns are added up at
- * their places. */
+ * Along an axis of the padded image, tap t of window w lies at t * dilation + w * stride: a table
+ * of places, [taps, windows], for each axis. im2col gathers by them, one axis after the other. For
+ * col2im ONNX has Col2Im from opset 18 on; where that or its kernel is missing, the columns are
+ * added up at their places. */
 #include "ops/internal.h"
 
 enum { AXES = 2 };
 
 typedef struct Fold2d {
     int64_t kernel[AXES], dilation[AXES], pad[AXES], stride[AXES];
-    Dim windows[AXES];
-    bool alone;
+    Dim windows[AXES]; /* how many there are along each axis */
+    bool alone;        /* the input has no batch axis */
 } Fold2d;
 
+/* The two numbers of a parameter, each `least` (0 or 1) or more. False after an error. */
 static bool pair_of(Op *op, const char *name, int64_t least, int64_t out[AXES])
 {
     Ints v = arg_ints_n(op, name, AXES);
+    if (ctx_failed(op->cx))
+        return false;
     if (v.n != AXES)
-        return ctx_failed(op->cx)
-            ? false
-            : fail(op->cx, E_VALUE, "It is expected %s equals to 2, but got size %zu", name, v.n);
+        return fail(op->cx, E_VALUE, "It is expected %s equals to 2, but got size %zu", name, v.n);
     for (size_t i = 0; i < AXES; i++) {
         out[i] = v.at[i];
         if (out[i] < least)
@@ -30,19 +31,19 @@ static bool pair_of(Op *op, const char *name, int64_t least, int64_t out[AXES])
     return true;
 }
 
-/* Windows over an image of these sizes. */
 static bool fold_args(Op *op, Fold2d *f)
 {
     return pair_of(op, "kernel_size", 1, f->kernel) && pair_of(op, "dilation", 1, f->dilation) &&
         pair_of(op, "padding", 0, f->pad) && pair_of(op, "stride", 1, f->stride);
 }
 
+/* Sets f->windows for an image of these sizes. False after an error: there is none. */
 static bool count_windows(Op *op, Fold2d *f, const Dim size[AXES])
 {
     Ctx *cx = op->cx;
     for (int i = 0; i < AXES; i++) {
-        Dim room = dim_add(cx, size[i],
-                           dim_int(cx, 2 * f->pad[i] - f->dilation[i] * (f->kernel[i] - 1) - 1));
+        int64_t reach = f->dilation[i] * (f->kernel[i] - 1) + 1;
+        Dim room = dim_add(cx, size[i], dim_int(cx, 2 * f->pad[i] - reach));
         f->windows[i] = dim_add(cx, dim_floordiv(cx, room, dim_int(cx, f->stride[i])),
                                 dim_int(cx, 1));
         if (dim_lt(cx, f->windows[i], dim_int(cx, 1)) == YES)
@@ -58,10 +59,10 @@ static bool count_windows(Op *op, Fold2d *f, const Dim size[AXES])
 static Ox places(Op *op, Windows1d w)
 {
     int64_t *tap = new_array(op->cx, int64_t, w.taps);
-    for (int64_t i = 0; tap && i < w.taps; i++)
-        tap[i] = i * w.dilation;
     if (!tap)
         return POISON;
+    for (int64_t i = 0; i < w.taps; i++)
+        tap[i] = i * w.dilation;
     Ox taps = ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ w.taps, 1 }, tap));
     Ox zero = ox_int(op->g, 0);
     Ox end = ox_dim_value(op->g, dim_mul(op->cx, w.count, dim_int(op->cx, w.stride)));
@@ -86,6 +87,8 @@ static Windows1d windows_of(const Fold2d *f, int axis)
     return (Windows1d){ f->kernel[axis], f->dilation[axis], f->stride[axis], f->windows[axis] };
 }
 
+/* Argument self, of rank `batched` or one less, with a batch axis. *alone: it had none. False after
+ * an error. */
 static bool image_input(Op *op, int batched, Ox *x, bool *alone)
 {
     int rank;
@@ -116,6 +119,7 @@ static Ox padded(Op *op, const Fold2d *f, Ox x)
     return ox(op, "Pad", x, pads);
 }
 
+/* [N, C, H, W] -> [N, C * kh * kw, rows * columns] */
 static Ox lower_im2col(Op *op)
 {
     Fold2d f = { .alone = false };
@@ -128,32 +132,39 @@ static Ox lower_im2col(Op *op)
     Dim dims[3] = { ox_dim(x, 0), all, dim_product(cx, f.windows, AXES) };
     Ox tall = windows_along(op, padded(op, &f, x), 2, windows_of(&f, 0));
     Ox wide = windows_along(op, tall, 4, windows_of(&f, 1)); /* [N, C, kh, rows, kw, columns] */
-    return without_batch(
-        op, reshape_to(op, permute_to(op, wide, (const int[]){ 0, 1, 2, 4, 3, 5 }, 6), dims, 3),
-        f.alone);
+    Ox turned = permute_to(op, wide, (const int[]){ 0, 1, 2, 4, 3, 5 }, 6);
+    return without_batch(op, reshape_to(op, turned, dims, 3), f.alone);
 }
 
-/* Each number of x [N, C, taps, windows] is added at its place of the padded image, which is then
- * cut. */
-static Ox added_up(Op *op, const Fold2d *f, Ox x, Dim channels, const Dim size[AXES])
+/* Where each number of a column lies in its flattened, padded image of this width:
+ * [kh * kw * rows * columns]. */
+static Ox places_in_image(Op *op, const Fold2d *f, Dim width, Dim each)
 {
-    Ctx *cx = op->cx;
-    int64_t taps = f->kernel[0] * f->kernel[1];
-    Dim wide[AXES], each = dim_mul(cx, dim_int(cx, taps), dim_product(cx, f->windows, AXES));
-    for (int i = 0; i < AXES; i++)
-        wide[i] = dim_add(cx, size[i], dim_int(cx, 2 * f->pad[i]));
-    Dim flat[3] = { ox_dim(x, 0), channels, each };
-    Dim area[3] = { flat[0], channels, dim_product(cx, wide, AXES) };
     Ox rows = places(op, windows_of(f, 0));
     Ox columns = places(op, windows_of(f, 1));
     Ox row_axes = ints(op, 1, 3);
     Ox column_axes = ints(op, 0, 2);
-    Ox pitch = ox_dim_value(op->g, wide[1]);
+    Ox pitch = ox_dim_value(op->g, width);
     Ox down = ox(op, "Mul", rows, pitch);
     Ox from = ox(op, "Unsqueeze", down, row_axes);
     Ox across = ox(op, "Unsqueeze", columns, column_axes);
-    Ox at = reshape_to(op, ox(op, "Add", from, across), &each,
-                       1); /* [kh, kw, rows, columns], flat */
+    Ox at = ox(op, "Add", from, across); /* [kh, kw, rows, columns] */
+    return reshape_to(op, at, &each, 1);
+}
+
+/* Col2Im written out: each number of x [N, C, taps, windows] is added at its place of the padded
+ * image, whose padding is then cut off. */
+static Ox added_up(Op *op, const Fold2d *f, Ox x, Dim channels, const Dim size[AXES])
+{
+    Ctx *cx = op->cx;
+    int64_t taps = f->kernel[0] * f->kernel[1];
+    Dim each = dim_mul(cx, dim_int(cx, taps), dim_product(cx, f->windows, AXES));
+    Dim wide[AXES];
+    for (int i = 0; i < AXES; i++)
+        wide[i] = dim_add(cx, size[i], dim_int(cx, 2 * f->pad[i]));
+    Dim flat[3] = { ox_dim(x, 0), channels, each };
+    Dim area[3] = { flat[0], channels, dim_product(cx, wide, AXES) };
+    Ox at = places_in_image(op, f, wide[1], each);
     Ox where = expand_dims(op, at, flat, 3);
     Ox values = reshape_to(op, x, flat, 3);
     Ox zero = number_like(op, 0, x);
@@ -177,6 +188,7 @@ static Ox col2im(Op *op, const Fold2d *f, Ox x, const Dim size[AXES])
                    INT_LIST("pads", pads, 2 * AXES), INT_LIST("strides", f->stride, AXES));
 }
 
+/* [N, C * kh * kw, rows * columns] -> [N, C, H, W], where overlapping windows are summed. */
 static Ox lower_col2im(Op *op)
 {
     Fold2d f = { .alone = false };
@@ -203,9 +215,8 @@ static Ox lower_col2im(Op *op)
                      "sliding blocks"))
         return POISON;
     bool has_kernel = op->g->target >= 18 && ox_dtype(x) != DT_DOUBLE;
-    return without_batch(
-        op, has_kernel ? col2im(op, &f, x, size.at) : added_up(op, &f, x, channels, size.at),
-        f.alone);
+    Ox image = has_kernel ? col2im(op, &f, x, size.at) : added_up(op, &f, x, channels, size.at);
+    return without_batch(op, image, f.alone);
 }
 
 const OpRow ops_im2col[] = {

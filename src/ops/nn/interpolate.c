@@ -1,9 +1,10 @@
 /* interpolate.c - F.interpolate and F.upsample as TorchScript of PyTorch up to 1.5 calls them: one
- * operator for all modes and ranks, which chooses among the upsample_* operators. A scale whose
- * sizes are recomputed from it, which is what None means here, counts through its sizes. */
+ * operator for all modes and ranks, which chooses among the upsample_* operators. Unless
+ * recompute_scale_factor is False, a scale only gives the sizes, and positions follow from those.
+ */
 #include "ops/internal.h"
 
-/* What a list says of spatial axis i, or a number of all. */
+/* The item of a list that is for spatial axis i; a number is for all of them. */
 static Value of_axis(Value v, int i) { return v.tag == V_TUPLE ? v.tuple->at[i] : v; }
 
 /* Has a list as many items as there are spatial axes? */
@@ -14,7 +15,8 @@ static bool fits(Op *op, const char *name, Value v, int spatial)
              name, spatial, name, (long long)v.tuple->n);
 }
 
-/* floor(size * scale) of spatial axis i, or the size that is given. */
+/* The result's size along spatial axis i: the size that is given, or floor(size * scale). False
+ * after an error or refusal. */
 static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *out)
 {
     Value s = of_axis(size, i);
@@ -26,18 +28,19 @@ static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *ou
     if (f.tag != V_FLOAT && f.tag != V_INT)
         return fail(op->cx, E_VALUE, "either size or scale_factor should be defined");
     double by = f.tag == V_FLOAT ? f.f : (double)f.i;
-    if (dim_known(ox_dim(x, i + 2), &extent))
+    if (dim_known(ox_dim(x, i + 2), &extent)) {
         *out = val_int((int64_t)((double)extent * by));
-    else if (by == (double)(int64_t)by)
+        return true;
+    }
+    if (by == (double)(int64_t)by) {
         *out = val_dim(op->cx, dim_mul(op->cx, ox_dim(x, i + 2), dim_int(op->cx, (int64_t)by)));
-    else
-        return op_refuse(op,
-                         "a fractional scale of a size that is not known; convert with the "
-                         "input's sizes"),
-               false;
-    return true;
+        return true;
+    }
+    op_refuse(op, "a fractional scale of a size that is not known; convert with the input's sizes");
+    return false;
 }
 
+/* The operator that interpolates over n spatial axes in this mode; NULL: there is none. */
 static const char *named(Str mode, int n)
 {
     static const struct {
@@ -68,16 +71,17 @@ static bool flag(Op *op, const char *name)
     return v.tag == V_BOOL && v.b;
 }
 
-/* recompute_scale_factor=False: positions come from the scale itself, as in the upsample_*.vec
+/* recompute_scale_factor=False: positions follow from the scale itself, as in the upsample_*.vec
  * operators. */
 static bool keeps_scale(Op *op)
 {
-    Value v = has_param(op, "recompute_scale_factor") ? arg_value(op, "recompute_scale_factor")
-                                                      : val_none();
+    if (!has_param(op, "recompute_scale_factor"))
+        return false;
+    Value v = arg_value(op, "recompute_scale_factor");
     return v.tag == V_BOOL && !v.b;
 }
 
-/* row->text: the mode, where the schema has none */
+/* row->text: the mode, where the schema has no such parameter; row->datum: corners are aligned */
 static Value lower_interpolate(Op *op)
 {
     Ox x = arg(op, "input");
@@ -89,10 +93,10 @@ static Value lower_interpolate(Op *op)
     if (!need_rank(op, x, 4, &rank) || !mode)
         return val_poison();
     const char *name = named(mode, rank - 2);
-    if (!name)
-        return val_tensor(
-            op->cx,
-            op_fail(op, E_VALUE, "mode %s does not go with an input of rank %d", mode->s, rank));
+    if (!name) {
+        fail(op->cx, E_VALUE, "mode %s does not go with an input of rank %d", mode->s, rank);
+        return val_poison();
+    }
     if (!fits(op, "size", size, rank - 2) || !fits(op, "scale_factor", scale, rank - 2))
         return val_poison();
     if (flag(op, "antialias"))
@@ -103,10 +107,10 @@ static Value lower_interpolate(Op *op)
     if (scale.tag != V_NONE && !str_is(mode, "area") && keeps_scale(op)) {
         for (int i = 0; i < rank - 2; i++)
             at[i] = of_axis(scale, i);
-        const Value vec[] = { x_arg, val_none(),
-                              aligns ? align : val_list(op->cx, at, rank - 2, "float"),
-                              val_list(op->cx, at, rank - 2, "float") };
-        return call_op(op, name, vec, aligns ? 4 : 3);
+        Value scales = val_list(op->cx, at, rank - 2, "float");
+        const Value aligned[] = { x_arg, val_none(), align, scales };
+        const Value plain[] = { x_arg, val_none(), scales };
+        return aligns ? call_op(op, name, aligned, 4) : call_op(op, name, plain, 3);
     }
     for (int i = 0; i < rank - 2; i++)
         if (!spatial_size(op, x, size, scale, i, &at[i]))
