@@ -280,13 +280,9 @@ static Value run(Op *op, const Candidate *c, CallForm form)
  * agree: it knows those to. */
 bool may_write_copies(Op *op, Tensor *t)
 {
-    static const char *const fills[] = { "aten::masked_fill", "aten::index_fill", "aten::index_put",
-                                         "aten::tril", "aten::triu" };
     Tri repeats = tensor_repeats(op->cx, t);
-    bool fill = false;
+    bool fill = op->row && op->row->fills;
     bool sums = has_param(op, "accumulate") && arg_bool(op, "accumulate");
-    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
-        fill |= str_is(op->call->schema->name, fills[i]);
     if (repeats == NO || (!sums && (fill || repeats == UNKNOWN)))
         return true;
     fail(op->cx, E_VALUE,

@@ -70,6 +70,7 @@ struct OpRow {
     JoinFn join;        /* NULL: never */
     RowLayout layout;   /* of what is no view */
     LayoutFn layout_of; /* NULL: `layout` */
+    bool fills;         /* in place PyTorch lets it write an element twice: both writes agree */
     int64_t datum;      /* members of a family differ by this */
     const char *text;   /* ONNX operator of a family, or why it is refused */
 };
@@ -86,7 +87,8 @@ struct OpRow {
  *           .layout = LAYOUT_OWN_ORDER),
  *
  *     .layout, .layout_of   how its results lie in memory, unless as its arguments
- *     .repeats, .join       of a view, as the comments of OpRow say */
+ *     .repeats, .join       of a view, as the comments of OpRow say
+ *     .fills                it may write in place to what `expand` made */
 #define LOWER(fn, promo, k, ...) \
     { .kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), .schema = __VA_ARGS__ }
 #define FAMILY(fn, d, promo, k, ...) \

@@ -507,7 +507,8 @@ const OpRow ops_index[] = {
           "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
     LOWER(lower_index_put, NULL, PLAIN,
           "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
-          "-> Tensor"),
+          "-> Tensor",
+          .fills = true),
     OLDER("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
           "accumulate=False) -> Tensor"),
     LOWER(lower_index_put, NULL, PLAIN,
@@ -529,9 +530,11 @@ const OpRow ops_index[] = {
           "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
     LOWER(lower_take, NULL, PLAIN, "aten::take(Tensor self, Tensor index) -> Tensor"),
     LOWER(lower_masked_fill, NULL, PLAIN,
-          "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor"),
+          "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+          .fills = true),
     LOWER(lower_masked_fill, NULL, PLAIN,
-          "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor"),
+          "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+          .fills = true),
     LOWER(lower_masked_select, NULL, PLAIN,
           "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
     LOWER(lower_nonzero, NULL, PLAIN, "aten::nonzero(Tensor self) -> Tensor",
@@ -548,7 +551,9 @@ const OpRow ops_index[] = {
       .schema = "aten::where(Tensor condition) -> Tensor[]",
       .call = lower_nonzero_numpy,
       .text = "condition" },
-    FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor"),
-    FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor"),
+    FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor",
+           .fills = true),
+    FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor",
+           .fills = true),
     OPS_END
 };

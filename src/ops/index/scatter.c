@@ -346,12 +346,12 @@ const OpRow ops_scatter[] = {
           "-> Tensor"),
     LOWER(lower_index_copy, NULL, PLAIN,
           "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
-    LOWER(
-        lower_index_fill, NULL, PLAIN,
-        "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
-    LOWER(
-        lower_index_fill, NULL, PLAIN,
-        "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor"),
+    LOWER(lower_index_fill, NULL, PLAIN,
+          "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+          .fills = true),
+    LOWER(lower_index_fill, NULL, PLAIN,
+          "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+          .fills = true),
     LOWER(lower_index_reduce, NULL, PLAIN,
           "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
           "bool include_self=True) -> Tensor"),
