@@ -18,7 +18,7 @@ PROGRAMS = {"view": ["tests/script/test_ranks.py", "tests/package/test_squeeze.p
             "normalization": ["tests/script/test_state.py::test_statistics_move_where_training_is_asked_for"]}
 # What judges the interpreter before ctest does: tests of programs, by the beginning of a source's name. All of them would take too long.
 LISTS, LANGUAGE = ["lists", "inner_lists", "columns"], ["language", "builtins", "objects", "script"]
-SCRIPTS = {"branch_run": ["optional", "places", "assumed"], "branch": ["script", "optional", "assumed", "regions"], "builtin": LANGUAGE + ["sort"],
+SCRIPTS = {"walk": ["loops", "inner_lists", "objects"], "branch_run": ["optional", "places", "assumed"], "branch": ["script", "optional", "assumed", "regions"], "builtin": LANGUAGE + ["sort"],
            "condition": ["assumed", "open_dicts"], "carry": ["loops", "inside_loops", "optional"], "choice": ["choice"], "c10_dtype": ["language"], "heap": ["mutation", "objects"],
            "join": ["choice", "optional", "objects", "ranks", "assumed", "open_dicts"], "layout": ["layouts"], "liveness": ["optional", "places"],
            "loop": ["loops", "inside_loops", "places", "lists", "left_in_lists", "mutation"], "dynamic_dict": ["open_dicts"], "dynamic_parts": LISTS, "higher_order": ["regions"],

@@ -10,6 +10,7 @@
 #include "eval/branch/higher_order.h"
 #include "eval/lists/dynamic_parts.h"
 #include "eval/lists/stacked_ops.h"
+#include "value/walk.h"
 
 /* ---- positions ---- */
 
@@ -294,19 +295,20 @@ static Str staged_text(Value v)
     return v.tag == V_UNINIT && v.any ? ((const Unset *)v.any)->text : NULL;
 }
 
-/* Does v's text say something that only the running model knows? */
-static bool is_given_by_name(Value v, int depth)
+static WalkStep stop_at_name(void *arg, Value v)
 {
-    bool found = v.tag == V_MAYBE || v.tag == V_CHOICE || v.tag == V_SYMINT ||
+    (void)arg;
+    bool by_name = v.tag == V_MAYBE || v.tag == V_CHOICE || v.tag == V_SYMINT ||
         v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR || v.tag == V_OBJ ||
         staged_text(v) || (v.tag == V_LIST && v.list->stacked);
-    for (int64_t i = 0; v.tag == V_LIST && !found && depth > 0 && i < v.list->n; i++)
-        found = is_given_by_name(v.list->at[i].v, depth - 1);
-    for (int64_t i = 0; v.tag == V_TUPLE && !found && depth > 0 && i < v.tuple->n; i++)
-        found = is_given_by_name(v.tuple->at[i], depth - 1);
-    for (int64_t i = 0; v.tag == V_DICT && !found && depth > 0 && i < v.dict->n; i++)
-        found = is_given_by_name(v.dict->at[i].val.v, depth - 1);
-    return found;
+    return by_name ? WALK_STOP : WALK_IN;
+}
+
+/* Does v's text say something that only the running model knows? */
+static bool is_given_by_name(Value v)
+{
+    enum { DEEP = 9 };
+    return val_walk(v, DEEP, stop_at_name, NULL) == WALK_STOPPED;
 }
 
 /* v with such texts as plain ones. */
@@ -331,14 +333,13 @@ static Value plain_text(Ctx *cx, Value v)
  * this kind. */
 static Outcome text_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
-    enum { DEEP = 8 };
     bool makes = str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") ||
         str_is(name, "aten::percentFormat");
     bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") ||
         str_is(name, "prim::Print") || str_is(name, "print") || str_is(name, "aten::warn");
     bool staged = false;
     for (size_t i = 0; i < n && (makes || passes) && !staged; i++)
-        staged = makes ? is_given_by_name(args[i].v, DEEP)
+        staged = makes ? is_given_by_name(args[i].v)
                        : plain_text(ev->cx, args[i].v).any != args[i].v.any;
     if (!staged)
         return NOT_MINE;

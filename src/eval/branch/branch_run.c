@@ -6,6 +6,7 @@
 #include "eval/branch/branch.h"
 #include "eval/branch/condition.h"
 #include "eval/branch/liveness.h"
+#include "value/walk.h"
 
 static void read_stacked(Eval *ev, Branch *a, Stacked *list)
 {
@@ -31,31 +32,35 @@ static bool is_older(const Branch *a, Value v)
                            : v.tag == V_DICT && v.dict->created <= a->opened;
 }
 
+typedef struct Reading {
+    Eval *ev;
+    Branch *a;
+} Reading;
+
+static WalkStep read_value(void *arg, Value v)
+{
+    const Reading *r = arg;
+    Branch *a = r->a;
+    if (v.tag == V_MAYBE)
+        return WALK_IN;
+    if (v.tag != V_TENSOR && v.tag != V_TUPLE && v.tag != V_LIST && v.tag != V_DICT &&
+        !is_plain_object(v))
+        return WALK_PAST;
+    if (is_older(a, v) || map_find(&a->read, v.any))
+        return WALK_PAST;
+    map_put(r->ev->cx, &a->read, v.any, v.tag == V_TENSOR ? read_one(a, v.t) : NULL);
+    if (v.tag == V_LIST && v.list->stacked)
+        read_stacked(r->ev, a, v.list->stacked);
+    return WALK_IN;
+}
+
 /* Read every tensor in v while the branch's state holds. Modules are not entered: they are the same
  * outside. */
 static void read_tensors(Eval *ev, Branch *a, Value v)
 {
-    const void *key = v.any;
-    if (v.tag == V_MAYBE) {
-        read_tensors(ev, a, v.maybe->value);
-        return;
-    }
-    if (v.tag != V_TENSOR && v.tag != V_TUPLE && v.tag != V_LIST && v.tag != V_DICT &&
-        (v.tag != V_OBJ || v.obj->path))
-        return;
-    if (is_older(a, v) || map_find(&a->read, key))
-        return;
-    map_put(ev->cx, &a->read, key, v.tag == V_TENSOR ? read_one(a, v.t) : NULL);
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        read_tensors(ev, a, v.tuple->at[i]);
-    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && i < v.list->n; i++)
-        read_tensors(ev, a, v.list->at[i].v);
-    if (v.tag == V_LIST && v.list->stacked)
-        read_stacked(ev, a, v.list->stacked);
-    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
-        read_tensors(ev, a, v.dict->at[i].val.v);
-    for (int64_t i = 0; v.tag == V_OBJ && i < v.obj->n; i++)
-        read_tensors(ev, a, v.obj->slot[i].v);
+    Reading r = { ev, a };
+    if (val_walk(v, WALK_LEVELS, read_value, &r) == WALK_TOO_DEEP)
+        fail(ev->cx, E_LIMIT, "a value holds others more than %d levels deep", WALK_LEVELS);
 }
 
 static After *after_of(const Branch *a, const void *what)

@@ -17,12 +17,5 @@ void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
 /* Nobody can tell whether these two are one list, dict or object: writing one makes the other
  * invalid. */
 void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why);
-/* Does v hold nothing that holds itself, or has very many levels? */
-bool is_shallow(Value v, int levels);
-/* v with containers of its own, which nobody else changes. */
-Value containers_copy(Ctx *cx, Value v);
-/* v as it is now, for what may be v later: copies that are lost whenever the containers of v
- * themselves are. */
-Value containers_under_mark(Ctx *cx, Value v);
 
 #endif

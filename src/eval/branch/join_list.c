@@ -2,6 +2,7 @@
  * stacked list whose length the running model knows. */
 #include "eval/branch/carry.h"
 #include "eval/branch/join.h"
+#include "value/walk.h"
 
 /* Within one of the two, not only between them. */
 static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
@@ -139,67 +140,67 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
 
 enum { MAX_LEVELS = 16 };
 
-static Value item_after(Join *j, int k, Value v, int depth, Str *invalid);
+typedef struct ItemAfter {
+    Join *j;
+    int k;
+    Str *invalid; /* why nobody can tell what the item holds */
+} ItemAfter;
 
-static Value list_item_after(Join *j, int k, List *l, int depth, Str *invalid)
+static Value list_after(Join *j, int k, List *l)
 {
-    Ctx *cx = j->ev->cx;
     Side side = join_side(j, k, l, NULL);
-    Value made = { .tag = V_LIST, .list = list_new(cx, side.n, l->elem) };
+    List *made = list_new(j->ev->cx, side.n, l->elem);
     for (int64_t i = 0; !side.stacked && i < side.n; i++)
-        list_append(cx, made.list, item_after(j, k, side.at[i], depth + 1, invalid));
+        list_append(j->ev->cx, made, side.at[i]);
     if (side.stacked)
-        list_stack(cx, made.list, side.stacked);
-    return made;
+        list_stack(j->ev->cx, made, side.stacked);
+    return (Value){ .tag = V_LIST, .list = made };
 }
 
-static Value dict_item_after(Join *j, int k, Dict *d, int depth, Str *invalid)
+static Value dict_after(Join *j, int k, Dict *d)
 {
-    Ctx *cx = j->ev->cx;
     Side side = join_side(j, k, NULL, d);
-    Value made = { .tag = V_DICT, .dict = dict_new(cx, d->type) };
-    made.dict->unordered = d->unordered;
+    Dict *made = dict_new(j->ev->cx, d->type);
     for (int64_t i = 0; i < side.n; i += 2)
-        dict_set(cx, made.dict, side.at[i], item_after(j, k, side.at[i + 1], depth + 1, invalid));
-    return made;
+        dict_set(j->ev->cx, made, side.at[i], side.at[i + 1]);
+    made->unordered = d->unordered;
+    return (Value){ .tag = V_DICT, .dict = made };
 }
 
-static Value object_item_after(Join *j, int k, Obj *o, int depth, Str *invalid)
+static Value object_after(Join *j, int k, Obj *o)
 {
-    Value made = { .tag = V_OBJ, .obj = obj_new(j->ev->cx, o->cls, o->n, o->names, NULL) };
-    for (int64_t i = 0; i < o->n; i++)
-        cell_init(&made.obj->slot[i],
-                  item_after(j, k, join_slot_after(j, k, o, i), depth + 1, invalid));
-    return made;
+    Obj *made = obj_new(j->ev->cx, o->cls, o->n, o->names, NULL);
+    for (int64_t i = 0; i < made->n; i++)
+        cell_init(&made->slot[i], join_slot_after(j, k, o, i));
+    return (Value){ .tag = V_OBJ, .obj = made };
+}
+
+/* A container with what it holds at the end of the branch. */
+static bool replace_after(void *arg, Value *v, int level)
+{
+    const ItemAfter *a = arg;
+    if (!*a->invalid)
+        *a->invalid = level > MAX_LEVELS
+            ? str_of(a->j->ev->cx, "some item holds itself, or has very many levels")
+            : join_invalid(a->j, a->k, *v);
+    if (*a->invalid || v->tag == V_MAYBE)
+        return true;
+    if (v->tag == V_LIST)
+        *v = list_after(a->j, a->k, v->list);
+    else if (v->tag == V_DICT)
+        *v = dict_after(a->j, a->k, v->dict);
+    else if (is_plain_object(*v))
+        *v = object_after(a->j, a->k, v->obj);
+    return false;
 }
 
 /* v at the end of branch k: a copy of its containers, under their marks, that other code can go
  * through. */
-static Value item_after(Join *j, int k, Value v, int depth, Str *invalid)
+static Value item_after(Join *j, int k, Value v, Str *invalid)
 {
-    Value made = v;
-    if (!*invalid)
-        *invalid = depth >= MAX_LEVELS
-            ? str_of(j->ev->cx, "some item holds itself, or has very many levels")
-            : join_invalid(j, k, v);
-    if (*invalid)
-        return v;
-    if (v.tag == V_TUPLE) {
-        made = val_tuple(j->ev->cx, v.tuple->at, v.tuple->n);
-        made.tuple->type = v.tuple->type;
-        made.tuple->fields = v.tuple->fields;
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            made.tuple->at[i] = item_after(j, k, v.tuple->at[i], depth + 1, invalid);
-    }
-    if (v.tag == V_LIST)
-        made = list_item_after(j, k, v.list, depth, invalid);
-    if (v.tag == V_DICT)
-        made = dict_item_after(j, k, v.dict, depth, invalid);
-    if (v.tag == V_OBJ && !v.obj->path)
-        made = object_item_after(j, k, v.obj, depth, invalid);
-    if (made.any != v.any)
-        container_share_mark(j->ev->cx, made, v);
-    return made;
+    ItemAfter a = { j, k, invalid };
+    return val_map(j->ev->cx, v,
+                   (Mapping){ .replace = replace_after, .arg = &a, .share_marks = true });
 }
 
 /* A side whose items are to be stacked. */
@@ -209,7 +210,7 @@ static Side side_to_stack(Join *j, int k, Side side)
     if (side.stacked)
         side.invalid = join_stacked_invalid(j, k, side.stacked);
     for (int64_t i = 0; at && i < side.n; i++)
-        at[i] = item_after(j, k, side.at[i], 0, &side.invalid);
+        at[i] = item_after(j, k, side.at[i], &side.invalid);
     if (at)
         side.at = at;
     return side;

@@ -4,6 +4,7 @@
 
 #include "eval/branch/carry.h"
 #include "eval/lists/dynamic_parts.h"
+#include "value/walk.h"
 
 /* ---- making ---- */
 
@@ -62,20 +63,27 @@ Str why_shared(Ctx *cx)
 
 typedef void Tie(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 
+typedef struct Tying {
+    Ctx *cx;
+    Tensor *memory;
+    Tie *tie;
+} Tying;
+
+static WalkStep tie_container(void *arg, Value v)
+{
+    const Tying *t = arg;
+    Tensor *mark = container_mark(t->cx, v);
+    if (mark)
+        t->tie(t->cx, t->memory, mark, why_shared(t->cx));
+    return WALK_IN;
+}
+
 /* The lists, dicts and objects that v is made of; it may be changed through each of them. */
 static void tie_containers(Ctx *cx, Tensor *memory, Value v, Tie *tie)
 {
-    Tensor *mark = container_mark(cx, v);
-    if (mark)
-        tie(cx, memory, mark, why_shared(cx));
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        tie_containers(cx, memory, v.tuple->at[i], tie);
-    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
-        tie_containers(cx, memory, v.list->at[i].v, tie);
-    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
-        tie_containers(cx, memory, v.dict->at[i].val.v, tie);
-    for (int64_t i = 0; v.tag == V_OBJ && i < v.obj->n; i++)
-        tie_containers(cx, memory, v.obj->slot[i].v, tie);
+    Tying t = { cx, memory, tie };
+    if (val_walk(v, WALK_LEVELS, tie_container, &t) == WALK_TOO_DEEP)
+        fail(cx, E_LIMIT, "an item of a list holds others more than %d levels deep", WALK_LEVELS);
 }
 
 static void track_parts(Ctx *cx, Stacked *s, Value v)

@@ -6,7 +6,7 @@
  * type of the items a stacked list stands where such a one is, whatever it holds. */
 #include "eval/lists/stacked.h"
 
-#include "eval/branch/carry.h"
+#include "value/walk.h"
 
 /* ---- an item and its parts ---- */
 
@@ -17,95 +17,84 @@ static bool is_leaf(Value v)
     return v.tag == V_TENSOR || val_is_plain_number(v) || is_inner_list(v);
 }
 
-enum { MAX_DEPTH = 16 }; /* an object may hold itself */
+enum { MAX_LEVELS = 17 }; /* of an item: an object may hold itself */
 
-/* like: the containers of v, but where a part is a whole list. */
-static bool add_parts(Ctx *cx, Value v, Value like, Values *out, int depth)
+typedef struct Gathering {
+    Ctx *cx;
+    Values *out;
+} Gathering;
+
+/* v and the part of `like` in its place, which is a leaf where v is one part. */
+static WalkStep gather_part(void *arg, Value v, Value like)
 {
-    bool ok = depth < MAX_DEPTH;
+    const Gathering *g = arg;
     if (is_leaf(like))
-        return vec_push(cx, out, v);
-    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
-        ok = add_parts(cx, v.tuple->at[i], like.tuple->at[i], out, depth + 1);
-    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
-        ok = add_parts(cx, v.list->at[i].v, like.list->at[i].v, out, depth + 1);
-    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
-        ok = add_parts(cx, v.dict->at[i].val.v, like.dict->at[i].val.v, out, depth + 1);
-    for (int64_t i = 0; ok && v.tag == V_OBJ && i < v.obj->n; i++)
-        ok = add_parts(cx, v.obj->slot[i].v, like.obj->slot[i].v, out, depth + 1);
-    if (v.tag == V_LIST)
-        return ok && !v.list->stacked;
-    if (v.tag == V_DICT)
-        return ok && !v.dict->invalid;
-    if (v.tag == V_OBJ)
-        return ok && !v.obj->path;
-    return ok &&
-        (v.tag == V_TUPLE || v.tag == V_NONE || v.tag == V_STR || v.tag == V_ENUM ||
-         v.tag == V_DEVICE || v.tag == V_DTYPE);
+        return vec_push(g->cx, g->out, v) ? WALK_PAST : WALK_STOP;
+    switch (v.tag) {
+    case V_TUPLE:  return WALK_IN;
+    case V_LIST:   return v.list->stacked ? WALK_STOP : WALK_IN;
+    case V_DICT:   return v.dict->invalid ? WALK_STOP : WALK_IN;
+    case V_OBJ:    return v.obj->path ? WALK_STOP : WALK_IN;
+    case V_NONE:
+    case V_STR:
+    case V_ENUM:
+    case V_DEVICE:
+    case V_DTYPE:  return WALK_PAST;
+    default:       return WALK_STOP;
+    }
 }
 
 bool item_parts(Ctx *cx, Value v, Value like, Values *out)
 {
+    Gathering g = { cx, out };
     *out = (Values){ 0 };
-    return add_parts(cx, v, like, out, 0);
+    return val_walk_pair(v, like, MAX_LEVELS, gather_part, &g) == WALKED_ALL;
+}
+
+typedef struct Placing {
+    const Value *part;
+    size_t *next;
+} Placing;
+
+static bool replace_part(void *arg, Value *v, int level)
+{
+    const Placing *p = arg;
+    (void)level;
+    if (!is_leaf(*v))
+        return false;
+    *v = p->part[(*p->next)++];
+    return true;
 }
 
 Value item_rebuilt(Ctx *cx, Value like, const Value *part, size_t *next)
 {
-    Value made = like;
-    if (is_leaf(like))
-        return part[(*next)++];
-    if (like.tag == V_TUPLE) {
-        made = val_tuple(cx, like.tuple->at, like.tuple->n);
-        made.tuple->type = like.tuple->type;
-        made.tuple->fields = like.tuple->fields;
-        for (int64_t i = 0; i < like.tuple->n; i++)
-            made.tuple->at[i] = item_rebuilt(cx, like.tuple->at[i], part, next);
-    }
-    if (like.tag == V_LIST)
-        made.list = list_new(cx, like.list->n, like.list->elem);
-    for (int64_t i = 0; like.tag == V_LIST && i < like.list->n; i++)
-        list_append(cx, made.list, item_rebuilt(cx, like.list->at[i].v, part, next));
-    if (like.tag == V_DICT)
-        made.dict = dict_new(cx, like.dict->type);
-    for (int64_t i = 0; like.tag == V_DICT && i < like.dict->n; i++)
-        dict_set(cx, made.dict, like.dict->at[i].key,
-                 item_rebuilt(cx, like.dict->at[i].val.v, part, next));
-    if (like.tag == V_OBJ)
-        made.obj = obj_new(cx, like.obj->cls, like.obj->n, like.obj->names, NULL);
-    for (int64_t i = 0; like.tag == V_OBJ && i < like.obj->n; i++)
-        cell_init(&made.obj->slot[i], item_rebuilt(cx, like.obj->slot[i].v, part, next));
-    return made;
+    Placing p = { part, next };
+    return val_map(cx, like, (Mapping){ .replace = replace_part, .arg = &p });
+}
+
+static bool is_container(Value v)
+{
+    return v.tag == V_TUPLE || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
+}
+
+/* Two containers of one shape, or the same string and the like; nothing about what is in them. */
+static bool same_but_parts(Ctx *cx, Value a, Value b)
+{
+    return is_container(a) ? val_same_containers(cx, a, b) : a.tag == b.tag && val_equal(cx, a, b);
+}
+
+static WalkStep compare_items(void *arg, Value a, Value b)
+{
+    Ctx *cx = arg;
+    if (is_leaf(a) || is_leaf(b))
+        return is_leaf(a) && is_leaf(b) ? WALK_PAST : WALK_STOP;
+    return same_but_parts(cx, a, b) ? WALK_IN : WALK_STOP;
 }
 
 /* The same containers around parts, and the same strings and the like beside them. */
 static bool alike(Ctx *cx, Value a, Value b)
 {
-    bool ok = true;
-    if (is_leaf(a) || is_leaf(b))
-        return is_leaf(a) && is_leaf(b);
-    if (a.tag != b.tag)
-        return false;
-    if (a.tag == V_TUPLE)
-        ok = a.tuple->n == b.tuple->n && a.tuple->type == b.tuple->type;
-    for (int64_t i = 0; ok && a.tag == V_TUPLE && i < a.tuple->n; i++)
-        ok = alike(cx, a.tuple->at[i], b.tuple->at[i]);
-    if (a.tag == V_LIST)
-        ok = a.list->n == b.list->n;
-    for (int64_t i = 0; ok && a.tag == V_LIST && i < a.list->n; i++)
-        ok = alike(cx, a.list->at[i].v, b.list->at[i].v);
-    if (a.tag == V_DICT)
-        ok = a.dict->n == b.dict->n;
-    for (int64_t i = 0; ok && a.tag == V_DICT && i < a.dict->n; i++)
-        ok = val_equal(cx, a.dict->at[i].key, b.dict->at[i].key) &&
-            alike(cx, a.dict->at[i].val.v, b.dict->at[i].val.v);
-    if (a.tag == V_OBJ)
-        ok = a.obj->cls == b.obj->cls && a.obj->n == b.obj->n;
-    for (int64_t i = 0; ok && a.tag == V_OBJ && i < a.obj->n; i++)
-        ok = alike(cx, a.obj->slot[i].v, b.obj->slot[i].v);
-    return ok &&
-        (a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ ||
-         val_equal(cx, a, b));
+    return val_walk_pair(a, b, MAX_LEVELS, compare_items, cx) == WALKED_ALL;
 }
 
 /* ---- types ---- */
@@ -242,28 +231,14 @@ static bool merge_lists(Merge *m, Value a, Value b, Value *out)
 
 static bool merge(Merge *m, Value a, Value b, Value *out);
 
+/* Containers of one shape: part by part, in a copy of a. */
 static bool merge_items(Merge *m, Value a, Value b, Value *out)
 {
-    bool ok = true;
     *out = containers_copy(m->cx, a);
-    if (a.tag == V_TUPLE)
-        ok = a.tuple->n == b.tuple->n && a.tuple->type == b.tuple->type;
-    for (int64_t i = 0; ok && a.tag == V_TUPLE && i < a.tuple->n; i++)
-        ok = merge(m, a.tuple->at[i], b.tuple->at[i], &out->tuple->at[i]);
-    for (int64_t i = 0; ok && a.tag == V_LIST && i < a.list->n; i++)
-        ok = merge(m, a.list->at[i].v, b.list->at[i].v, &out->list->at[i].v);
-    if (a.tag == V_DICT)
-        ok = a.dict->n == b.dict->n;
-    for (int64_t i = 0; ok && a.tag == V_DICT && i < a.dict->n; i++)
-        ok = val_equal(m->cx, a.dict->at[i].key, b.dict->at[i].key) &&
-            merge(m, a.dict->at[i].val.v, b.dict->at[i].val.v, &out->dict->at[i].val.v);
-    if (a.tag == V_OBJ)
-        ok = a.obj->cls == b.obj->cls && a.obj->n == b.obj->n;
-    for (int64_t i = 0; ok && a.tag == V_OBJ && i < a.obj->n; i++)
-        ok = merge(m, a.obj->slot[i].v, b.obj->slot[i].v, &out->obj->slot[i].v);
-    return ok &&
-        (a.tag == V_TUPLE || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ ||
-         val_equal(m->cx, a, b));
+    bool ok = same_but_parts(m->cx, a, b);
+    for (int64_t i = 0; ok && i < val_n_parts(a); i++)
+        ok = merge(m, val_part(a, i), val_part(b, i), val_part_place(*out, i));
+    return ok;
 }
 
 static bool merge(Merge *m, Value a, Value b, Value *out)
@@ -329,30 +304,25 @@ typedef struct MadeOfAll {
     size_t n, read;
 } MadeOfAll;
 
-static void add_made_of(MadeOfAll *s, Value from, Value to)
+static WalkStep add_made_of(void *arg, Value from, Value to)
 {
-    if (is_leaf(from) || is_inner_list(to)) {
-        size_t n = is_leaf(from) ? 1 : (size_t)from.list->n;
-        s->at[s->n++] = (MadeOf){ s->read, n, !is_leaf(from) };
-        s->read += n;
-        return;
-    }
-    for (int64_t i = 0; from.tag == V_TUPLE && i < from.tuple->n; i++)
-        add_made_of(s, from.tuple->at[i], to.tuple->at[i]);
-    for (int64_t i = 0; from.tag == V_LIST && i < from.list->n; i++)
-        add_made_of(s, from.list->at[i].v, to.list->at[i].v);
-    for (int64_t i = 0; from.tag == V_DICT && i < from.dict->n; i++)
-        add_made_of(s, from.dict->at[i].val.v, to.dict->at[i].val.v);
-    for (int64_t i = 0; from.tag == V_OBJ && i < from.obj->n; i++)
-        add_made_of(s, from.obj->slot[i].v, to.obj->slot[i].v);
+    MadeOfAll *s = arg;
+    if (!is_leaf(from) && !is_inner_list(to))
+        return WALK_IN;
+    size_t n = is_leaf(from) ? 1 : (size_t)from.list->n;
+    s->at[s->n++] = (MadeOf){ s->read, n, !is_leaf(from) };
+    s->read += n;
+    return WALK_PAST;
 }
 
 const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to)
 {
     MadeOfAll s = { .at = new_array(cx, MadeOf, (to.parts ? to.parts->n : 1)) };
-    if (s.at && from.parts)
-        add_made_of(&s, from.parts->like, as_parts(cx, &to)->like);
-    else if (s.at)
+    if (!s.at)
+        return NULL;
+    if (from.parts)
+        val_walk_pair(from.parts->like, as_parts(cx, &to)->like, MAX_LEVELS, add_made_of, &s);
+    else
         s.at[0] = (MadeOf){ 0, 1, false };
     return s.at;
 }

@@ -6,6 +6,8 @@
  * but nobody reads an item), or of lists (one or the other). Positions are Python's: they count
  * from the end when negative, and slices clamp. What has no row is refused. */
 #include "eval/lists/stacked_ops.h"
+
+#include "value/walk.h"
 #include "value/c10_dtype.h"
 
 enum {
@@ -710,13 +712,18 @@ static bool holds_stacked(const List *l)
     return found;
 }
 
+static WalkStep stop_at_symbolic(void *arg, Value v)
+{
+    (void)arg;
+    if (v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL)
+        return WALK_STOP;
+    return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
+}
+
 /* Numbers that only the running model knows, as items or in tuples of them. */
 static bool is_symbolic(Value v)
 {
-    bool found = v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
-    for (int64_t i = 0; !found && v.tag == V_TUPLE && i < v.tuple->n; i++)
-        found = is_symbolic(v.tuple->at[i]);
-    return found;
+    return val_walk(v, WALK_LEVELS, stop_at_symbolic, NULL) == WALK_STOPPED;
 }
 
 static bool holds_symbolic(const List *l)

@@ -1,6 +1,8 @@
 /* stacked_parts.c - operators on lists of tuples, dicts and objects whose length ONNX decides: the
  * same operator on the list of each part. */
 #include "eval/lists/stacked_ops.h"
+
+#include "value/walk.h"
 #include "value/c10_dtype.h"
 
 /* What the operator gives, and which argument is an item (0: none). CHANGE writes the list; ITEM
@@ -197,13 +199,18 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
 
 /* ---- sort ---- */
 
+static WalkStep stop_without_order(void *arg, Value v)
+{
+    (void)arg;
+    if (v.tag == V_TUPLE)
+        return WALK_IN;
+    return val_is_plain_number(v) || v.tag == V_STR ? WALK_PAST : WALK_STOP;
+}
+
 /* Tuples all through, numbers and what is the same in all of them: their numbers in turn decide. */
 static bool has_order(Value like)
 {
-    bool ok = like.tag == V_TUPLE || val_is_plain_number(like) || like.tag == V_STR;
-    for (int64_t i = 0; ok && like.tag == V_TUPLE && i < like.tuple->n; i++)
-        ok = has_order(like.tuple->at[i]);
-    return ok;
+    return val_walk(like, WALK_LEVELS, stop_without_order, NULL) == WALKED_ALL;
 }
 
 /* Where each place of the sorted list is taken from. TopK keeps equal ones in order, so the last

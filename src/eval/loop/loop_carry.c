@@ -4,6 +4,7 @@
 #include "eval/branch/choice.h"
 #include "eval/branch/liveness.h"
 #include "eval/loop/loop_internal.h"
+#include "value/walk.h"
 
 enum { LEVELS = 32 };
 
@@ -53,43 +54,50 @@ static bool add_list_leaves(Loop *l, Stacked *s)
     return ok;
 }
 
+/* Does a leaf, or do several, stand for this value, whatever it holds? An optional is a leaf for
+ * whether it is there, and then the leaves of its value. */
+static bool is_leaf(Value v)
+{
+    return v.tag == V_TENSOR || val_is_plain_number(v) || v.tag == V_CHOICE ||
+        (v.tag == V_LIST && v.list->stacked);
+}
+
+static WalkStep add_leaves_of(void *arg, Value v)
+{
+    Loop *l = arg;
+    bool ok = true;
+    if (v.tag == V_LIST && v.list->stacked)
+        ok = add_list_leaves(l, v.list->stacked);
+    else if (v.tag == V_CHOICE)
+        ok = add_leaf(l, v.choice->index);
+    else if (v.tag == V_MAYBE)
+        ok = add_leaf(l, v.maybe->present);
+    else if (is_leaf(v))
+        ok = add_leaf(l, v);
+    if (!ok)
+        return WALK_STOP;
+    return is_leaf(v) ? WALK_PAST : WALK_IN;
+}
+
 bool loop_add_leaves(Loop *l, Value v)
 {
-    bool ok = true;
-    if (v.tag == V_TENSOR || val_is_plain_number(v))
-        return add_leaf(l, v);
+    return val_walk(v, WALK_LEVELS, add_leaves_of, l) == WALKED_ALL;
+}
+
+static WalkStep count_leaves_of(void *arg, Value v)
+{
+    size_t *n = arg;
     if (v.tag == V_LIST && v.list->stacked)
-        return add_list_leaves(l, v.list->stacked);
-    if (v.tag == V_CHOICE)
-        return add_leaf(l, v.choice->index);
-    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
-        ok = loop_add_leaves(l, v.tuple->at[i]);
-    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
-        ok = loop_add_leaves(l, v.list->at[i].v);
-    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
-        ok = loop_add_leaves(l, v.dict->at[i].val.v);
-    for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
-        ok = loop_add_leaves(l, v.obj->slot[i].v);
-    return v.tag == V_MAYBE ? add_leaf(l, v.maybe->present) && loop_add_leaves(l, v.maybe->value)
-                            : ok;
+        *n += stacked_n_columns(v.list->stacked);
+    else
+        *n += is_leaf(v) || v.tag == V_MAYBE;
+    return is_leaf(v) ? WALK_PAST : WALK_IN;
 }
 
 size_t count_leaves(Value v)
 {
     size_t n = 0;
-    if (v.tag == V_LIST && v.list->stacked)
-        return stacked_n_columns(v.list->stacked);
-    if (v.tag == V_TENSOR || val_is_plain_number(v) || v.tag == V_CHOICE)
-        return 1;
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        n += count_leaves(v.tuple->at[i]);
-    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
-        n += count_leaves(v.list->at[i].v);
-    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
-        n += count_leaves(v.dict->at[i].val.v);
-    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
-        n += count_leaves(v.obj->slot[i].v);
-    return v.tag == V_MAYBE ? 1 + count_leaves(v.maybe->value) : n;
+    return val_walk(v, WALK_LEVELS, count_leaves_of, &n) == WALKED_ALL ? n : 0;
 }
 
 static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
@@ -185,82 +193,100 @@ static Value rebuild_int(Loop *l, Leaf *leaf, Ox now, bool behind)
     return made;
 }
 
-/* v with its leaves replaced by `made` values: inputs of the body, or outputs of the Loop. */
-static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
+typedef struct Rebuilding {
+    Loop *l;
+    size_t *next; /* the leaf of the next value that has one */
+    bool behind;  /* outputs of the Loop, else inputs of the body */
+} Rebuilding;
+
+/* A tensor or number. */
+static Value rebuild_leaf(const Rebuilding *r)
 {
-    Ctx *cx = l->ev->cx;
-    if (v.tag == V_LIST && v.list->stacked)
-        return rebuild_list(l, v.list->stacked, next, behind);
-    if (v.tag == V_TENSOR || val_is_plain_number(v)) {
-        Leaf *leaf = &l->leaves.at[(*next)++];
-        Ox now = behind ? leaf->made : leaf->input;
-        if (!ox_ok(now))
-            return val_poison();
-        if (leaf->form == LEAF_TENSOR)
-            return rebuild_tensor(l, leaf, now);
-        return leaf->form == LEAF_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = now }
-            : leaf->form == LEAF_INT    ? rebuild_int(l, leaf, now, behind)
-                                        : val_number_of(l->ev->g, now);
+    Leaf *leaf = &r->l->leaves.at[(*r->next)++];
+    Ox now = r->behind ? leaf->made : leaf->input;
+    if (!ox_ok(now))
+        return val_poison();
+    switch (leaf->form) {
+    case LEAF_TENSOR: return rebuild_tensor(r->l, leaf, now);
+    case LEAF_FLOAT:  return (Value){ .tag = V_SYMFLOAT, .ox = now };
+    case LEAF_INT:    return rebuild_int(r->l, leaf, now, r->behind);
+    default:          return val_number_of(r->l->ev->g, now);
     }
-    if (v.tag == V_CHOICE)
-        return val_choice(l->ev->cx, v.choice->at, v.choice->n,
-                          rebuild(l, v.choice->index, next, behind));
-    if (v.tag == V_MAYBE) {
-        Value present = rebuild(l, v.maybe->present, next, behind);
-        return val_maybe_like(cx, v.maybe, present, rebuild(l, v.maybe->value, next, behind));
-    }
-    Value made = containers_copy(cx, v);
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        made.tuple->at[i] = rebuild(l, v.tuple->at[i], next, behind);
-    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++)
-        list_set(cx, made.list, i, rebuild(l, v.list->at[i].v, next, behind));
-    for (int64_t i = 0; v.tag == V_DICT && i < v.dict->n; i++)
-        dict_set(cx, made.dict, v.dict->at[i].key, rebuild(l, v.dict->at[i].val.v, next, behind));
-    for (int64_t i = 0; is_plain_object(v) && i < v.obj->n; i++)
-        cell_init(&made.obj->slot[i], rebuild(l, v.obj->slot[i].v, next, behind));
-    return made;
 }
 
-static bool stand_in_container(Loop *l, Value v, Value *out);
+static bool replace_leaf(void *arg, Value *v, int level)
+{
+    const Rebuilding *r = arg;
+    Ctx *cx = r->l->ev->cx;
+    (void)level;
+    if (v->tag == V_LIST && v->list->stacked)
+        *v = rebuild_list(r->l, v->list->stacked, r->next, r->behind);
+    else if (v->tag == V_CHOICE)
+        *v = val_choice(cx, v->choice->at, v->choice->n, rebuild_leaf(r));
+    else if (v->tag == V_TENSOR || val_is_plain_number(*v))
+        *v = rebuild_leaf(r);
+    else if (v->tag == V_MAYBE) {
+        Value present = rebuild_leaf(r);
+        *v = val_maybe_like(cx, v->maybe, present, v->maybe->value);
+        return false;
+    } else
+        return false;
+    return true;
+}
+
+/* v with its leaves replaced: by inputs of the body, or by outputs of the Loop. */
+static Value rebuild(Loop *l, Value v, size_t *next, bool behind)
+{
+    Rebuilding r = { l, next, behind };
+    return val_map(l->ev->cx, v, (Mapping){ .replace = replace_leaf, .arg = &r });
+}
+
+typedef struct StandingIn {
+    Loop *l;
+    bool ok;
+} StandingIn;
+
+static Value zero_like(Value v)
+{
+    if (val_is_float(v))
+        return val_float(0);
+    return val_is_bool(v) ? val_bool(false) : val_int(0);
+}
+
+static Value zeros_like(StandingIn *s, Tensor *t)
+{
+    Loop *l = s->l;
+    Graph *outside = l->g ? l->g->up : l->ev->g;
+    Value zeros = val_tensor(l->ev->cx, stand_in(outside, l->g ? tensor_read(l->g, t) : t->read));
+    s->ok = zeros.tag == V_TENSOR && tensor_set_kind(outside, zeros.t, t);
+    return zeros;
+}
+
+/* Once something has no stand-in nothing more is made. */
+static bool replace_by_zeros(void *arg, Value *v, int level)
+{
+    StandingIn *s = arg;
+    (void)level;
+    if (!s->ok)
+        return true;
+    if (v->tag == V_TENSOR)
+        *v = zeros_like(s, v->t);
+    else if (val_is_plain_number(*v))
+        *v = zero_like(*v);
+    else if (v->tag == V_TUPLE || (v->tag == V_LIST && !v->list->stacked) || v->tag == V_DICT ||
+             is_plain_object(*v))
+        return false;
+    else
+        s->ok = v->tag == V_STR || v->tag == V_NONE;
+    return true;
+}
 
 bool loop_stand_in(Loop *l, Value v, Value *out)
 {
-    Ctx *cx = l->ev->cx;
-    Graph *outside = l->g ? l->g->up : l->ev->g;
-    *out = v;
-    if (v.tag == V_TENSOR) {
-        *out = val_tensor(cx, stand_in(outside, l->g ? tensor_read(l->g, v.t) : v.t->read));
-        return out->tag == V_TENSOR && tensor_set_kind(outside, out->t, v.t);
-    }
-    if (val_is_plain_number(v)) {
-        *out = val_is_float(v) ? val_float(0) : val_is_bool(v) ? val_bool(false) : val_int(0);
-        return true;
-    }
-    return v.tag == V_STR || v.tag == V_NONE || stand_in_container(l, v, out);
-}
-
-/* A list, dict, object, tuple or Optional with zeros in it. */
-static bool stand_in_container(Loop *l, Value v, Value *out)
-{
-    Ctx *cx = l->ev->cx;
-    Value in;
-    bool ok = v.tag == V_TUPLE || (v.tag == V_LIST && !v.list->stacked) || v.tag == V_DICT ||
-        is_plain_object(v);
-    if (!ok || !is_shallow(v, LEVELS))
-        return false;
-    *out = containers_copy(cx, v);
-    for (int64_t i = 0; ok && v.tag == V_TUPLE && i < v.tuple->n; i++)
-        ok = loop_stand_in(l, v.tuple->at[i], &out->tuple->at[i]);
-    for (int64_t i = 0; ok && v.tag == V_LIST && i < v.list->n; i++)
-        if ((ok = loop_stand_in(l, v.list->at[i].v, &in)))
-            list_set(cx, out->list, i, in);
-    for (int64_t i = 0; ok && v.tag == V_DICT && i < v.dict->n; i++)
-        if ((ok = loop_stand_in(l, v.dict->at[i].val.v, &in)))
-            dict_set(cx, out->dict, v.dict->at[i].key, in);
-    for (int64_t i = 0; ok && is_plain_object(v) && i < v.obj->n; i++)
-        if ((ok = loop_stand_in(l, v.obj->slot[i].v, &in)))
-            cell_init(&out->obj->slot[i], in);
-    return ok;
+    StandingIn s = { l, val_is_shallow(v, LEVELS) };
+    if (s.ok)
+        *out = val_map(l->ev->cx, v, (Mapping){ .replace = replace_by_zeros, .arg = &s });
+    return s.ok;
 }
 
 /* ---- what the body gets, and what is behind the loop ---- */
@@ -305,8 +331,7 @@ void loop_invalidate(Loop *l, Value v)
         list_become(cx, v.list, &(List){ .stacked = stacked_invalid(cx, why_same(cx, v)) });
 }
 
-static void tie_items(Loop *l, const Carried *c, const List *made, const List *original);
-static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original);
+static void tie_items(Loop *l, const Carried *c, Value made, Value original);
 
 /* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it
  * was before the loop or after an iteration, nobody can tell. */
@@ -323,35 +348,24 @@ static void tie_containers(Loop *l, const Carried *c, Value made, Value original
         map_put(cx, &l->fed, made.any, c->what);
         containers_maybe_same(cx, made, original, why_same(cx, made)->s);
     }
-    for (int64_t i = 0; made.tag == V_TUPLE && i < made.tuple->n && i < original.tuple->n; i++)
-        tie_containers(l, c, made.tuple->at[i], original.tuple->at[i]);
-    if (made.tag == V_LIST)
-        tie_items(l, c, made.list, original.list);
-    if (made.tag == V_DICT)
-        tie_entries(l, c, made.dict, original.dict);
-    for (int64_t i = 0; is_plain_object(made) && is_plain_object(original) && i < made.obj->n &&
-         i < original.obj->n;
-         i++)
-        tie_containers(l, c, made.obj->slot[i].v, original.obj->slot[i].v);
+    tie_items(l, c, made, original);
 }
 
-/* So are the containers in one: another name of theirs may be written. */
-static void tie_items(Loop *l, const Carried *c, const List *made, const List *original)
+/* So are the containers in one: another name of theirs may be written. What is carried is shallow
+ * (loop_is_shallow), so this comes to an end. */
+static void tie_items(Loop *l, const Carried *c, Value made, Value original)
 {
-    int64_t n;
-    const Value *at = list_values(l->ev->cx, original, &n);
-    if (made->stacked && !original->stacked && at)
-        stacked_holds(l->ev->cx, made->stacked, at, n, NULL);
-    for (int64_t i = 0; !made->stacked && !original->stacked && i < made->n && i < n; i++)
-        tie_containers(l, c, made->at[i].v, at[i]);
-}
-
-static void tie_entries(Loop *l, const Carried *c, const Dict *made, Dict *original)
-{
-    for (int64_t i = 0; i < made->n; i++) {
-        const Cell *entry = dict_find(l->ev->cx, original, made->at[i].key);
-        if (entry)
-            tie_containers(l, c, made->at[i].val.v, entry->v);
+    Ctx *cx = l->ev->cx;
+    int64_t n = 0;
+    bool becomes_stacked = made.tag == V_LIST && made.list->stacked && original.tag == V_LIST &&
+        !original.list->stacked;
+    const Value *at = becomes_stacked ? list_values(cx, original.list, &n) : NULL;
+    if (at)
+        stacked_holds(cx, made.list->stacked, at, n, NULL);
+    for (int64_t i = 0; i < val_n_parts(made); i++) {
+        const Value *part = val_part_like(cx, original, made, i);
+        if (part)
+            tie_containers(l, c, val_part(made, i), *part);
     }
 }
 
@@ -372,13 +386,13 @@ void loop_set(Loop *l, const Carried *c, bool behind)
         tie_containers(l, c, v, c->original);
         tie_containers(l, c, v, c->after);
     } else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
-        tie_items(l, c, v.list, c->what);
-        tie_items(l, c, v.list, c->after.list);
+        tie_items(l, c, v, loop_after(c));
+        tie_items(l, c, v, c->after);
         list_become(cx, c->what, v.list);
     } else if (v.tag == V_DICT) {
         Dict *d = c->what;
-        tie_entries(l, c, v.dict, d);
-        tie_entries(l, c, v.dict, c->after.dict);
+        tie_items(l, c, v, loop_after(c));
+        tie_items(l, c, v, c->after);
         for (int64_t i = 0; i < v.dict->n; i++)
             dict_set(cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
         d->unordered = d->unordered || v.dict->unordered;
@@ -426,7 +440,7 @@ Value loop_after(const Carried *k)
     }
 }
 
-bool loop_may_carry(Value v) { return is_shallow(v, LEVELS); }
+bool loop_may_carry(Value v) { return val_is_shallow(v, LEVELS); }
 
 bool loop_is_shallow(Loop *l, Value v)
 {

@@ -5,6 +5,7 @@
  * whether it is there: each asks for one more run. */
 #include "eval/branch/choice.h"
 #include "eval/loop/loop_internal.h"
+#include "value/walk.h"
 
 /* No value, because an operator in the body is missing: those are the news. */
 static bool not_converted(Loop *l)
@@ -100,12 +101,18 @@ static void widen_items(Loop *l, Leaf *leaf, Type item)
         }
 }
 
+static WalkStep stop_at_container(void *arg, Value v)
+{
+    (void)arg;
+    if (v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ)
+        return WALK_STOP;
+    return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
+}
+
+/* Is it a list, dict or object, or a tuple with one in it? */
 static bool holds_container(Value like)
 {
-    bool any = like.tag == V_LIST || like.tag == V_DICT || like.tag == V_OBJ;
-    for (int64_t i = 0; !any && like.tag == V_TUPLE && i < like.tuple->n; i++)
-        any = holds_container(like.tuple->at[i]);
-    return any;
+    return val_walk(like, WALK_LEVELS, stop_at_container, NULL) == WALK_STOPPED;
 }
 
 /* May the next iteration write to what this one has left in the list, under another name? Lists,

@@ -14,6 +14,7 @@
  * supposed. */
 #include "eval/branch/choice.h"
 #include "eval/loop/loop_internal.h"
+#include "value/walk.h"
 
 enum { MOST_VALUES = 2000 }; /* that are gone through for the ways to things */
 
@@ -60,33 +61,6 @@ struct Findings {
 
 /* ---- ways ---- */
 
-/* NULL: there is no such item. */
-static Value *place_of(Value v, int64_t i)
-{
-    switch (v.tag) {
-    case V_TUPLE: return i < v.tuple->n ? &v.tuple->at[i] : NULL;
-    case V_LIST:  return i < v.list->n ? &v.list->at[i].v : NULL;
-    case V_DICT:  return i < v.dict->n ? &v.dict->at[i].val.v : NULL;
-    case V_OBJ:   return is_plain_object(v) && i < v.obj->n ? &v.obj->slot[i].v : NULL;
-    default:      return v.tag == V_MAYBE ? (Value *)&v.maybe->value : NULL;
-    }
-}
-
-static Value item_of(Value v, int64_t i)
-{
-    const Value *at = place_of(v, i);
-    return at ? *at : val_none();
-}
-
-static int64_t n_items(Value v)
-{
-    return v.tag == V_TUPLE  ? v.tuple->n
-        : v.tag == V_LIST    ? v.list->n
-        : v.tag == V_DICT    ? v.dict->n
-        : is_plain_object(v) ? v.obj->n
-                             : v.tag == V_MAYBE;
-}
-
 static Value root(const Loop *l, int64_t i)
 {
     Obj *o = i ? l->plan->state : l->ev->frame ? l->ev->frame->locals : NULL;
@@ -95,7 +69,7 @@ static Value root(const Loop *l, int64_t i)
 
 static Value value_at(const Loop *l, const Way *w)
 {
-    return w->kind == WAY_ROOT ? root(l, w->i) : item_of(value_at(l, w->of), w->i);
+    return w->kind == WAY_ROOT ? root(l, w->i) : val_part(value_at(l, w->of), w->i);
 }
 
 typedef struct Stop {
@@ -135,8 +109,8 @@ static void meet_inside(Search *s, Value v, const Way *way)
     for (size_t i = 0; v.tag == V_LIST && v.list->stacked && i < stacked_n_columns(v.list->stacked);
          i++)
         meet(s, stacked_column(v.list->stacked, i)->memory->st, WAY_MEMORY, way, (int64_t)i);
-    for (int64_t i = 0; s->missing && i < n_items(v); i++) {
-        Value item = item_of(v, i);
+    for (int64_t i = 0; s->missing && i < val_n_parts(v); i++) {
+        Value item = val_part(v, i);
         bool holds = item.tag == V_TUPLE || item.tag == V_LIST || item.tag == V_DICT ||
             item.tag == V_MAYBE || is_plain_object(item);
         if (v.tag == V_OBJ)
@@ -332,9 +306,9 @@ static bool suppose_shape(Loop *l, Value *place, Value was)
         return suppose_stacked(l, now.list, was.list->stacked);
     if (was.tag == V_DICT)
         same = suppose_keys(l, now.dict, was.dict);
-    same = same && n_items(now) == n_items(was);
-    for (int64_t i = 0; same && i < n_items(was); i++)
-        same = suppose_shape(l, place_of(now, i), item_of(was, i));
+    same = same && val_n_parts(now) == val_n_parts(was);
+    for (int64_t i = 0; same && i < val_n_parts(was); i++)
+        same = suppose_shape(l, val_part_place(now, i), val_part(was, i));
     return same;
 }
 

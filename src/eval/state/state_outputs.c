@@ -2,6 +2,7 @@
  * outputs NAME.next. What was no input yet is one in the next evaluation. */
 #include "eval/branch/carry.h"
 #include "eval/state/state.h"
+#include "value/walk.h"
 
 /* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of
  * them. */
@@ -422,7 +423,7 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
     if (is_plain_object(before) && is_plain_object(after) && before.obj->cls == after.obj->cls) {
         left_container(ev, before, after, name, at);
-        return is_shallow(after, LEVELS)
+        return val_is_shallow(after, LEVELS)
             ? leave_object(ev, before.obj, after.obj, name, at)
             : no_input(ev, at, name, str_of(cx, "it is an object that holds itself"));
     }

@@ -2,6 +2,7 @@
  * none of them does nobody looks at. */
 #include "eval/branch/carry.h"
 #include "eval/state/state.h"
+#include "value/walk.h"
 
 static void reach(Reach *r, Ox v)
 {
@@ -30,29 +31,32 @@ Ox tracked_flag_input(Eval *ev, const TrackedAttr *h)
                                           : NULL;
 }
 
-/* What a value after the run rests on, when it is not what it was. */
+/* What a value that the run has left rests on. Dicts have their own place in `lists`. */
+static WalkStep reach_part(void *arg, Value v)
+{
+    Eval *ev = arg;
+    Reach *r = &ev->state->looked;
+    bool stacked = v.tag == V_LIST && v.list->stacked;
+    if (v.tag == V_TENSOR)
+        reach(r, v.t->base ? tensor_read(ev->g, v.t) : v.t->st->now);
+    else if (val_is_plain_number(v))
+        reach(r, carry_ox(ev->g, v));
+    else if (v.tag == V_MAYBE)
+        reach(r, carry_ox(ev->g, v.maybe->present));
+    else if (stacked && !stacked_is_invalid(v.list->stacked) && !v.list->stacked->column)
+        reach(r, stacked_whole(ev, v.list->stacked));
+    bool goes_on = v.tag == V_MAYBE || v.tag == V_TUPLE || v.tag == V_LIST ||
+        (is_plain_object(v) && val_is_shallow(v, 32));
+    return goes_on ? WALK_IN : WALK_PAST;
+}
+
+/* The same, when it is not what it was. */
 static void reach_value(Eval *ev, Value before, Value after)
 {
-    Reach *r = &ev->state->looked;
     if (before.tag == after.tag && before.any == after.any)
         return;
-    if (after.tag == V_TENSOR)
-        reach(r, after.t->base ? tensor_read(ev->g, after.t) : after.t->st->now);
-    if (val_is_plain_number(after))
-        reach(r, carry_ox(ev->g, after));
-    if (after.tag == V_MAYBE) {
-        reach(r, carry_ox(ev->g, after.maybe->present));
-        reach_value(ev, val_none(), after.maybe->value);
-    }
-    for (int64_t i = 0; is_plain_object(after) && is_shallow(after, 32) && i < after.obj->n; i++)
-        reach_value(ev, val_none(), after.obj->slot[i].v);
-    for (int64_t i = 0; after.tag == V_TUPLE && i < after.tuple->n; i++)
-        reach_value(ev, val_none(), after.tuple->at[i]);
-    if (after.tag == V_LIST && after.list->stacked && !stacked_is_invalid(after.list->stacked) &&
-        !after.list->stacked->column)
-        reach(r, stacked_whole(ev, after.list->stacked));
-    for (int64_t i = 0; after.tag == V_LIST && !after.list->stacked && i < after.list->n; i++)
-        reach_value(ev, val_none(), after.list->at[i].v);
+    if (val_walk(after, WALK_LEVELS, reach_part, ev) == WALK_TOO_DEEP)
+        fail(ev->cx, E_LIMIT, "state holds values more than %d levels deep", WALK_LEVELS);
 }
 
 static void reach_items(Eval *ev, const TrackedList *h)
