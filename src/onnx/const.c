@@ -224,6 +224,8 @@ const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const v
 {
     Const *k = new(cx, Const);
     *k = (Const){ .dtype = t, .rank = rank, .dims = copy_ints(cx, dims, rank) };
+    if (!k->dims && rank)
+        return NULL;
     size_t n = (size_t)dtype_bytes(t, (uint64_t)const_numel(k));
     uint8_t *copy = new_array(cx, uint8_t, n ? n : 1);
     if (!copy)
@@ -238,7 +240,8 @@ const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const v
  * "fc.weight.T". */
 static Const *copy_of(Ctx *cx, const Const *k, const char *change)
 {
-    Const *c = mem_copy(cx, k, sizeof *k);
+    Const *c = new(cx, Const);
+    *c = *k;
     c->name = NULL;
     c->derived = k->derived || !k->name ? k->derived : str_fmt(cx, "%s.%s", k->name->s, change);
     return c;
@@ -342,9 +345,12 @@ const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64
 
 const Const *const_as_pairs(Ctx *cx, const Const *k)
 {
-    Const *pairs = mem_copy(cx, k, sizeof *k);
+    Const *pairs = new(cx, Const);
     int64_t *dims = new_array(cx, int64_t, k->rank + 1);
     int64_t *strides = new_array(cx, int64_t, k->rank + 1);
+    if (!dims || !strides)
+        return NULL;
+    *pairs = *k;
     pairs->dtype = dtype_of_parts(k->dtype);
     pairs->rank = k->rank + 1;
     for (int i = 0; i < k->rank; i++) {

@@ -115,6 +115,8 @@ static Attr copy_attr(Ctx *cx, const Attr *from)
     return a;
 }
 
+/* A node with copies of its inputs and attributes, and fresh outputs that have no type yet; of no
+ * graph's list. NULL when the context has failed, for want of memory too. */
 static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *attr, size_t n_attr,
                       size_t n_out)
 {
@@ -125,10 +127,14 @@ static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *att
     };
     n->in = copy_array(cx, in.at, in.n, sizeof *in.at);
     n->attr = n_attr ? mem_dense(cx, n_attr * sizeof *n->attr) : NULL;
+    if ((!n->in && in.n) || (!n->attr && n_attr))
+        return NULL;
     for (size_t i = 0; i < n_attr; i++)
         if (attr[i].kind != ATTR_NONE)
             n->attr[n->n_attr++] = copy_attr(cx, &attr[i]);
     n->out = mem_dense(cx, (n_out ? n_out : 1) * sizeof *n->out);
+    if (!n->out || ctx_failed(cx))
+        return NULL;
     for (size_t i = 0; i < n_out; i++) {
         n->out[i] = ox_new(g, OX_NODE, NULL);
         n->out[i]->node = n;
@@ -186,6 +192,8 @@ bool node_fold(Node *n, const Const **out)
     Ctx *cx = node_cx(n);
     Data *in = new_array(cx, Data, n->n_in ? n->n_in : 1);
     Data *result = new_array(cx, Data, n->n_out);
+    if (!in || !result)
+        return false;
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] && !const_to_data(cx, n->in[i]->k, &in[i]))
             return false;
@@ -290,6 +298,8 @@ static Node *make_node(Graph *g, const char *name, OxList in, const Attr *attr, 
     if (!check_inputs(g, op, ver, in, n_out))
         return NULL;
     Node *n = new_node(g, str_of(cx, ""), str_of(cx, op->name), in, attr, n_attr, n_out);
+    if (!n)
+        return NULL;
     n->op = op;
     if (!check_attrs(g, op, ver, n))
         return NULL;
@@ -382,6 +392,8 @@ bool ox_make_custom(Graph *g, Str domain, Str op, OxList in, const Attr *attr, s
     if (is_poisoned(g, in))
         return poison_all(out, n_out), false;
     Node *n = new_node(g, domain, op, in, attr, n_attr, n_out);
+    if (!n)
+        return poison_all(out, n_out), false;
     for (size_t i = 0; i < n_out; i++)
         n->out[i]->type = types[i];
     append(n);
@@ -394,6 +406,8 @@ Ox ox_identity(Graph *g, Ox v)
     if (is_poisoned(g, INPUTS(v)))
         return POISON;
     Node *n = new_node(g, str_of(g->cx, ""), str_of(g->cx, "Identity"), INPUTS(v), NULL, 0, 1);
+    if (!n)
+        return POISON;
     n->op = onnx_op(g->cx, "Identity");
     n->out[0]->type = v->type;
     n->out[0]->items = v->items;

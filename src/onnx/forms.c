@@ -128,9 +128,10 @@ static bool lower_ints(Node *n, const FormRow *r, int target)
                     n, r->since, target,
                     str_fmt(node_cx(n), "%s with %s other than 1", r->op, r->attr)->s);
     } else if (r->kind == AS_INTS) {
-        node_set_attr(
-            n,
-            INT_LIST(r->attr, mem_copy(node_cx(n), v, (size_t)count * sizeof *v), (size_t)count));
+        int64_t *own = mem_copy(node_cx(n), v, (size_t)count * sizeof *v);
+        if (!own)
+            return false;
+        node_set_attr(n, INT_LIST(r->attr, own, (size_t)count));
     } else {
         if (count != 1)
             return fail(node_cx(n), E_BUG, "%s: %s has %lld items", r->op, r->attr,
@@ -237,7 +238,9 @@ static void wrap_axes(Node *n)
             a->i += rank;
         if (a->kind == ATTR_INTS && strcmp(a->name, "axes") == 0) {
             int64_t *v = mem_copy(node_cx(n), a->ints, a->n * sizeof *v);
-            for (size_t k = 0; v && k < a->n; k++)
+            if (!v)
+                return;
+            for (size_t k = 0; k < a->n; k++)
                 v[k] += v[k] < 0 ? rank : 0;
             a->ints = v;
         }
@@ -435,7 +438,9 @@ static bool lower_max_pool(Node *n, int target)
     node_ints(n, "dilations", &dilations, &ignored);
     node_ints(n, "pads", &pads, &ignored);
     int64_t *wider = new_array(node_cx(n), int64_t, 2 * rank);
-    for (size_t i = 0; wider && i < rank; i++) {
+    if (!wider)
+        return false;
+    for (size_t i = 0; i < rank; i++) {
         int64_t in, out;
         int64_t begin = pads ? pads[i] : 0;
         int64_t end = pads ? pads[rank + i] : 0;
@@ -448,8 +453,6 @@ static bool lower_max_pool(Node *n, int target)
         wider[i] = begin;
         wider[rank + i] = more > end ? more : end;
     }
-    if (!wider)
-        return false;
     drop_attr(n, "ceil_mode");
     node_set_attr(n, INT_LIST("pads", wider, 2 * rank));
     return true;

@@ -52,6 +52,18 @@ static void grow_types(Ctx *cx, struct Types *ts)
     ts->n_slot = n;
 }
 
+/* A copy of t with its dims behind it: one small allocation, which never fails. */
+static TypeRec *own_type(Ctx *cx, const TypeRec *t)
+{
+    size_t dims = t->rank > 0 ? (size_t)t->rank * sizeof(Dim) : 0;
+    TypeRec *r = mem_alloc(cx, sizeof *r + dims);
+    *r = *t;
+    r->dim = NULL;
+    if (dims)
+        r->dim = memcpy(r + 1, t->dim, dims);
+    return r;
+}
+
 static Type intern_type(Ctx *cx, const TypeRec *t)
 {
     struct Types *ts = types_of(cx);
@@ -64,11 +76,7 @@ static Type intern_type(Ctx *cx, const TypeRec *t)
             if (same_type(ts->slot[at], t))
                 return ts->slot[at];
     }
-    TypeRec *r = mem_copy(cx, t, sizeof *t);
-    if (t->rank > 0)
-        r->dim = mem_copy(cx, t->dim, (size_t)t->rank * sizeof(Dim));
-    else
-        r->dim = NULL;
+    TypeRec *r = own_type(cx, t);
     if (ts->n + 1 < ts->n_slot) {
         ts->slot[at] = r;
         ts->n++;
@@ -286,7 +294,10 @@ void set_items(Node *n, int i, const Dim *items, int64_t count)
 {
     if (i >= n->n_out || count > MAX_ITEMS)
         return;
-    n->out[i]->items = mem_copy(node_cx(n), items, (size_t)count * sizeof *items);
+    Dim *own = mem_copy(node_cx(n), items, (size_t)count * sizeof *items);
+    if (!own)
+        return;
+    n->out[i]->items = own;
     n->out[i]->n_items = count;
 }
 

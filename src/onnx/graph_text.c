@@ -252,11 +252,13 @@ static void key_const(Key *k, const Const *c)
 {
     size_t n = (size_t)dtype_bytes(c->dtype, (uint64_t)const_numel(c));
     uint8_t *at = new_array(k->cx, uint8_t, n + 1);
+    if (!at)
+        return;
     buf_str(&k->out, type_text(k->cx, type_of_ints(k->cx, c->dtype, c->rank, c->dims))->s);
     if (c->dtype == DT_STRING)
         buf_fmt(&k->out, ":%zx ",
                 (size_t)(uintptr_t)c); /* equal ones are one constant; the key is never shown */
-    else if (at && const_read(k->cx, c, at))
+    else if (const_read(k->cx, c, at))
         for (size_t i = 0; i < n; i++)
             buf_fmt(&k->out, "%c%02x", i ? '.' : ':', at[i]);
     buf_str(&k->out, " ");

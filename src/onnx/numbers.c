@@ -31,6 +31,8 @@ static void add_items(Graph *g, Ox v)
     if (!data)
         return;
     Dim *items = new_array(g->cx, Dim, n ? n : 1);
+    if (!items)
+        return;
     for (int64_t i = 0; i < n; i++)
         items[i] = dim_int(g->cx, int_at(k->dtype, data, i));
     v->items = items;
@@ -76,6 +78,8 @@ Ox ox_const(Graph *g, const Const *k)
         return v;
     }
     const void *p = const_data(g->cx, k);
+    if (!p && ctx_failed(g->cx))
+        return POISON;
     uint64_t key[2] = { k->dtype, (uint64_t)k->rank };
     uint64_t h = hash_bytes(
         key, sizeof key, k->rank ? hash_bytes(k->dims, (size_t)k->rank * sizeof *k->dims, 2) : 2);
@@ -194,7 +198,8 @@ Ox ox_string(Graph *g, Str s)
     if (ctx_failed(g->cx))
         return POISON;
     Const *k = new(g->cx, Const);
-    const Str *item = mem_copy(g->cx, &s, sizeof s);
+    Str *item = new(g->cx, Str);
+    *item = s;
     *k = (Const){ .dtype = DT_STRING,
                   .bytes = { source_memory(g->cx, item, sizeof s), 0, sizeof s } };
     return ox_const(g, k);
@@ -206,6 +211,8 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
         return POISON;
     bool known = true;
     int64_t *v = new_array(g->cx, int64_t, n ? n : 1);
+    if (!v)
+        return POISON;
     for (int64_t i = 0; i < n; i++)
         known &= dim_known(items[i], &v[i]);
     if (known) {
@@ -224,6 +231,8 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
             return o;
     Ox o = ox_new(g, OX_DIMS, type_of_ints(g->cx, t, rank, &n));
     o->items = mem_copy(g->cx, items, (size_t)n * sizeof *items);
+    if (!o->items)
+        return POISON;
     o->n_items = n;
     share(root, (Shared){ h, SHARED_DIMS, o });
     return o;
@@ -283,6 +292,8 @@ static bool items_as_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
     if (!ox_items(v, &items, n))
         return false;
     int64_t *ints = new_array(g->cx, int64_t, *n ? *n : 1);
+    if (!ints)
+        return false;
     for (int64_t i = 0; i < *n; i++)
         if (!dim_known(items[i], &ints[i]))
             return false;
@@ -304,6 +315,8 @@ bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
     if (!data)
         return false;
     int64_t *ints = new_array(g->cx, int64_t, *n ? *n : 1);
+    if (!ints)
+        return false;
     for (int64_t i = 0; i < *n; i++)
         ints[i] = int_at(v->k->dtype, data, i);
     *out = ints;

@@ -254,13 +254,15 @@ static bool drop_empty(Rewrite *rw, Node *n)
     int64_t axis = node_int(n, "axis", 0);
     int rank = ox_rank(n->out[0]);
     Ox *at = new_array(rw->cx, Ox, n->n_in);
+    if (!at)
+        return false;
     size_t count = 0;
-    for (int i = 0; at && i < n->n_in; i++)
+    for (int i = 0; i < n->n_in; i++)
         if (rank < 1 || ox_rank(n->in[i]) != rank ||
             !dim_is(ox_dim(n->in[i], (int)(axis < 0 ? axis + rank : axis)), 0))
             at[count++] = n->in[i];
-    if (!at || count == (size_t)n->n_in || count == 0)
-        return at != NULL;
+    if (count == (size_t)n->n_in || count == 0)
+        return true;
     Ox y = count == 1 ? at[0]
                       : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, n->n_attr);
     if (ox_ok(y))

@@ -89,13 +89,14 @@ static bool run_norm(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
 
 static Ox norm_const(Graph *g, const Norm *norm, bool is_bias, Str name)
 {
-    Norm *arg = mem_copy(g->cx, norm, sizeof *norm);
+    Norm *arg = new(g->cx, Norm);
+    *arg = *norm;
     arg->is_bias = is_bias;
     Const *k = new(g->cx, Const);
     *k = (Const){ .dtype = norm->weight->dtype,
                   .rank = is_bias ? 1 : norm->weight->rank,
                   .derived = name };
-    k->dims = is_bias ? mem_copy(g->cx, &norm->channels, sizeof(int64_t)) : norm->weight->dims;
+    k->dims = is_bias ? &arg->channels : norm->weight->dims;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
     k->bytes = (Bytes){ source_recipe(g->cx, run_norm, arg, bytes), 0, bytes };
     return ox_const(g, k);

@@ -309,9 +309,10 @@ static void feed(void *arg, Ox *at)
  * then needs its constants (weights.c). */
 static Node *moved(Graph *g, const Node *n)
 {
-    Node *m = mem_copy(g->cx, n, sizeof *n);
+    Node *m = new(g->cx, Node);
+    *m = *n;
     m->in = new_array(g->cx, Ox, n->n_in + 1);
-    if (ctx_failed(g->cx))
+    if (!m->in || ctx_failed(g->cx))
         return NULL;
     memcpy(m->in, n->in, (size_t)n->n_in * sizeof *n->in);
     m->graph = g;
@@ -361,17 +362,18 @@ static Node *make_call(Cut *c)
     size_t n = c->body->outputs.n;
     Ox *out = new_array(cx, Ox, n + 1);
     Type *types = new_array(cx, Type, n + 1);
+    if (!out || !types)
+        return NULL;
     Where *before = cx->at;
     Where here = { .up = before,
                    .kind = WHERE_MODULE,
                    .name = c->name.path,
                    .type = str_fmt(cx, "%s.%s", c->name.domain->s, c->name.name->s) };
-    for (size_t i = 0; types && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         types[i] = c->body->outputs.at[i]->type;
     cx->at = &here;
-    bool ok = out && types &&
-        ox_make_custom(g, c->name.domain, c->name.name, (OxList)LIST(c->in),
-                       ATTRS(SUBGRAPH(FUNCTION_BODY, c->body)), types, out, n);
+    bool ok = ox_make_custom(g, c->name.domain, c->name.name, (OxList)LIST(c->in),
+                             ATTRS(SUBGRAPH(FUNCTION_BODY, c->body)), types, out, n);
     cx->at = before;
     if (!ok)
         return NULL;

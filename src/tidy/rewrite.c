@@ -160,8 +160,10 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
     Node **old = g->nodes.at;
     size_t n = g->nodes.n;
     size_t cap = g->nodes.cap;
-    g->nodes.at = new_array(rw->cx, Node *, cap); /* about as many again */
-    g->nodes.cap = g->nodes.at ? cap : 0;
+    Node **list = new_array(rw->cx, Node *, cap); /* about as many again */
+    if (!list)
+        return false;
+    g->nodes.at = list;
     g->nodes.n = 0;
     share_forget_nodes(g);
     for (size_t i = 0; i < n; i++)

@@ -221,12 +221,12 @@ static bool fuse_pad(Rewrite *rw, Node *n)
         for (size_t i = 0; i < count; i++)
             pads[i] += own[i];
     Attr *attr = new_array(rw->cx, Attr, n->n_attr + 1);
-    size_t kept = 0;
-    for (int i = 0; attr && i < n->n_attr; i++)
-        if (strcmp(n->attr[i].name, "pads") != 0)
-            attr[kept++] = n->attr[i];
     if (!attr)
         return false;
+    size_t kept = 0;
+    for (int i = 0; i < n->n_attr; i++)
+        if (strcmp(n->attr[i].name, "pads") != 0)
+            attr[kept++] = n->attr[i];
     attr[kept++] = INT_LIST("pads", pads, 2 * (size_t)spatial);
     Ox y = ox_make(n->graph, "Conv", INPUTS(pad->in[0], n->in[1], in_of(n, 2)), attr, kept);
     return put(rw, n, y);

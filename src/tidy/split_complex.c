@@ -123,12 +123,13 @@ static bool transpose(Rewrite *rw, Node *n)
     int rank = rank_of(a.in[0]);
     bool given = node_ints(n, "perm", &perm, &count);
     int64_t *all = new_array(rw->cx, int64_t, rank + 1);
-    for (int i = 0; all && i < rank; i++)
+    if (!all)
+        return false;
+    for (int i = 0; i < rank; i++)
         all[i] = given ? perm[i] : rank - 1 - i;
-    if (all)
-        all[rank] = rank;
+    all[rank] = rank;
     set_attr(&a, INT_LIST("perm", all, rank + 1));
-    return all && make_again(rw, n, &a);
+    return make_again(rw, n, &a);
 }
 
 /* axis counts from the front. */
@@ -150,10 +151,12 @@ static bool axes_from_front(Rewrite *rw, Graph *g, Ox *axes, int rank)
     if (!ox_known_ints(g, *axes, &at, &n))
         return fail(rw->cx, E_UNSUPPORTED, "axes that are not known, of a complex tensor");
     int64_t *front = new_array(rw->cx, int64_t, n + 1);
-    for (int64_t i = 0; front && i < n; i++)
+    if (!front)
+        return false;
+    for (int64_t i = 0; i < n; i++)
         front[i] = at[i] < 0 ? at[i] + rank : at[i];
-    *axes = front ? ox_ints(g, front, (size_t)n) : POISON;
-    return front != NULL;
+    *axes = ox_ints(g, front, (size_t)n);
+    return true;
 }
 
 static bool by_axes(Rewrite *rw, Node *n)

@@ -161,6 +161,8 @@ static Ox recipe_const(Node *n, int i)
                   .rank = ox_rank(n->out[i]),
                   .derived = recipe_name(cx, n) };
     k->dims = k->rank ? mem_copy(cx, dims, (size_t)k->rank * sizeof *dims) : NULL;
+    if (!k->dims && k->rank)
+        return NULL;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
     k->bytes = (Bytes){ source_recipe(cx, run_recipe, r, bytes), 0, bytes };
     return there(ox_const(n->graph, k));
@@ -311,24 +313,35 @@ static Ox as_view(Ctx *cx, const Node *n)
     const Const *k = n->in[0] ? view_of(cx, n, n->in[0]->k) : NULL;
     if (!k)
         return NULL;
-    Const *named = mem_copy(cx, k, sizeof *k);
+    Const *named = new(cx, Const);
+    *named = *k;
     named->derived = view_name(cx, n, n->in[0]->k);
     return there(ox_const(n->graph, named));
 }
 
-/* n with constants for what waits; n itself where nothing does. */
+/* A node like n with a list of inputs of its own, which is in no graph; NULL without memory. */
+static Node *with_own_inputs(Ctx *cx, const Node *n)
+{
+    Node *m = new(cx, Node);
+    *m = *n;
+    m->in = mem_copy(cx, n->in, (size_t)n->n_in * sizeof *n->in);
+    return m->in ? m : NULL;
+}
+
+/* n with constants for what waits; n itself where nothing does. NULL without memory. */
 static Node *of_constants(Rewrite *rw, Node *n)
 {
     const Waiting *w = rw->arg;
     Node *m = NULL;
     for (int i = 0; i < n->n_in; i++) {
         const Cost *c = n->in[i] ? map_get(&w->costs, n->in[i]) : NULL;
-        if (c && !m) {
-            m = mem_copy(rw->cx, n, sizeof *n);
-            m->in = mem_copy(rw->cx, n->in, (size_t)n->n_in * sizeof *n->in);
-        }
-        if (c)
-            m->in[i] = c->value;
+        if (!c)
+            continue;
+        if (!m)
+            m = with_own_inputs(rw->cx, n);
+        if (!m)
+            return NULL;
+        m->in[i] = c->value;
     }
     return m ? m : n;
 }
@@ -393,8 +406,9 @@ static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
                                                                                     : NULL;
     if (!n || ox_rank(v) != c->rank)
         return NULL;
-    Node *m = mem_copy(rw->cx, n, sizeof *n);
-    m->in = mem_copy(rw->cx, n->in, (size_t)n->n_in * sizeof *n->in);
+    Node *m = with_own_inputs(rw->cx, n);
+    if (!m)
+        return NULL;
     bool passes = false;
     for (size_t i = 0; i < COUNT(by_item); i++)
         passes |= node_is(n, by_item[i]) && n->n_in == 2;
@@ -428,7 +442,8 @@ static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
 {
     Waiting *w = rw->arg;
     c.value = value;
-    const Cost *kept = mem_copy(rw->cx, &c, sizeof c);
+    Cost *kept = new(rw->cx, Cost);
+    *kept = c;
     if (value->k->bytes.src->kind == SRC_RECIPE)
         map_put(rw->cx, &w->costs, value->k->bytes.src, (void *)kept);
     if (paid)
@@ -461,6 +476,8 @@ static bool fold_weight(Rewrite *rw, Node *n)
         return true;
     bool paid = pays(&cost, bytes);
     Node *m = of_constants(rw, n);
+    if (!m)
+        return false;
     Ox view = as_view(rw->cx, m);
     if (!view)
         return fold_node(rw, n, m, cost, paid);

@@ -2,6 +2,7 @@
  * That all opsets agree in ONNX Runtime is tests/python/test_legalise.py's. */
 #include "unit/test.h"
 
+#include "base/limits.h"
 #include "tidy/tidy.h"
 
 static Graph *graph_of(Ctx *cx) { return graph_new(cx, NULL, str_of(cx, "g")); }
@@ -180,6 +181,25 @@ static void subgraphs_are_legalised_too(void **state)
     assert_ops(branch[1], "HardSigmoid Mul");
 }
 
+/* A million groups need 8 MB for the scale and bias of an InstanceNormalization, more than --limit
+ * heap allows: an error, not a write through NULL. */
+static void groups_beyond_the_heap_limit_are_an_error(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    const int64_t groups = 1 << 20;
+    Type by_group = type_of_ints(cx, DT_FLOAT, 1, &groups);
+    Ox x = graph_input(g, str_of(cx, "x"),
+                       type_of_ints(cx, DT_FLOAT, 3, (int64_t[]){ 1, groups, 2 }));
+    Ox scale = graph_input(g, str_of(cx, "scale"), by_group);
+    Ox bias = graph_input(g, str_of(cx, "bias"), by_group);
+    Ox y = ox_g_with(g, "GroupNormalization", INPUTS(x, scale, bias), INT("num_groups", groups));
+    graph_output(g, y, NULL);
+    cx->limit[LIMIT_HEAP] = 6000000;
+    assert_false(tidy(g, &(TidyOptions){ .opset = 18 }));
+    assert_int_equal(cx->error.code, E_LIMIT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -188,7 +208,7 @@ int main(void)
         TEST(nothing_is_one_divided_by_an_int),   TEST(refusals_name_the_opset),
         TEST(a_type_that_comes_later_is_refused), TEST(a_newer_version_without_a_kernel_is_refused),
         TEST(casts_go_around_what_has_no_kernel), TEST(casts_go_around_what_is_expanded),
-        TEST(subgraphs_are_legalised_too),
+        TEST(subgraphs_are_legalised_too),        TEST(groups_beyond_the_heap_limit_are_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,26 @@ const Dim *dim_copy_list(Ctx *cx, const Dim *d, uint32_t n)
     return n ? mem_copy(cx, d, n * sizeof *d) : NULL;
 }
 
-/* The one record equal to *r; r's arrays are copied when it is new. */
+/* d's arrays, which are somebody else's, as copies of its own. */
+static bool own_arrays(Ctx *cx, struct DimRec *d)
+{
+    if (d->kind != D_SUM) {
+        d->of.arg = dim_copy_list(cx, d->of.arg, d->of.n);
+        return d->of.arg || d->of.n == 0;
+    }
+    Term *t = d->sum.n ? mem_copy(cx, d->sum.term, d->sum.n * sizeof *t) : NULL;
+    if (!t)
+        return d->sum.n == 0;
+    for (uint32_t i = 0; i < d->sum.n; i++) {
+        t[i].atom = dim_copy_list(cx, t[i].atom, t[i].n);
+        if (!t[i].atom && t[i].n)
+            return false;
+    }
+    d->sum.term = t;
+    return true;
+}
+
+/* The one record equal to *r; r's arrays are copied when it is new. NULL without memory. */
 static Dim intern(Ctx *cx, struct DimRec *r)
 {
     struct Dims *ds = dims_of(cx);
@@ -103,17 +122,11 @@ static Dim intern(Ctx *cx, struct DimRec *r)
             return ds->slot[at];
     struct DimRec *d = new(cx, struct DimRec);
     *d = *r;
+    if (!own_arrays(cx, d))
+        return NULL;
     d->id = ds->next_id++;
     d->owner = ds;
     d->self = d;
-    if (r->kind == D_SUM && r->sum.n) {
-        Term *t = mem_copy(cx, r->sum.term, r->sum.n * sizeof *t);
-        for (uint32_t i = 0; i < r->sum.n; i++)
-            t[i].atom = dim_copy_list(cx, t[i].atom, t[i].n);
-        d->sum.term = t;
-    } else if (r->kind != D_SUM) {
-        d->of.arg = dim_copy_list(cx, r->of.arg, r->of.n);
-    }
     ds->slot[at] = d;
     ds->n++;
     return d;
@@ -290,6 +303,8 @@ static bool mul_terms(Ctx *cx, const Term *a, const Term *b, Term *out)
         return true;
     }
     Dim *atom = new_array(cx, Dim, out->n);
+    if (!atom)
+        return false;
     uint32_t i = 0;
     uint32_t j = 0;
     for (uint32_t k = 0; k < out->n; k++) {
@@ -478,6 +493,7 @@ DimView dim_view(Ctx *cx, Dim d)
     static const DimShape shape[] = {
         [D_DIV] = DIM_QUOTIENT, [D_MOD] = DIM_REMAINDER, [D_MIN] = DIM_LEAST, [D_MAX] = DIM_GREATEST
     };
+    const DimView nothing = { .shape = DIM_NUMBER };
     d = dim_now(d);
     if (d->kind == D_SYM)
         return (DimView){ .shape = DIM_SYMBOL };
@@ -487,12 +503,16 @@ DimView dim_view(Ctx *cx, Dim d)
         return (DimView){ .shape = DIM_NUMBER, .number = d->sum.n ? d->sum.term->coef : 0 };
     if (d->sum.n > 1) {
         Dim *arg = new_array(cx, Dim, d->sum.n);
+        if (!arg)
+            return nothing;
         for (uint32_t i = 0; i < d->sum.n; i++)
             arg[i] = dim_make_sum(cx, &d->sum.term[i], 1);
         return (DimView){ .shape = DIM_TOTAL, .n = d->sum.n, .arg = arg };
     }
     const Term *t = d->sum.term;
     Dim *arg = new_array(cx, Dim, t->n + 1);
+    if (!arg)
+        return nothing;
     uint32_t n = 0;
     if (t->coef != 1)
         arg[n++] = dim_int(cx, t->coef);

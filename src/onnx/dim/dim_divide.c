@@ -27,7 +27,7 @@ static bool divide_term(Ctx *cx, const Term *t, const Term *by, Term *out)
     if (j != by->n)
         return false;
     out->atom = dim_copy_list(cx, left, m);
-    return true;
+    return out->atom || m == 0;
 }
 
 /* Long division by the leading term; false when something is left over. */

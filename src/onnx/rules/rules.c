@@ -279,6 +279,8 @@ static Tree *arith(Reader *r, char operator, Tree *a, Tree *b)
     Tree *t = tree(r, N_ARITH);
     t->i = operator;
     t->arg = new_array(r->cx, Tree *, 2);
+    if (!t->arg)
+        return NULL;
     t->n_arg = 2;
     t->arg[0] = a;
     t->arg[1] = b;

@@ -143,6 +143,8 @@ static RuleVal list(Run *run, const Tree *t)
     int64_t *is = new_array(run->cx, int64_t, n + 1);
     double *fs = new_array(run->cx, double, n + 1);
     Ox *os = new_array(run->cx, Ox, n + 1);
+    if (!is || !fs || !os)
+        return rv_ox(POISON);
     for (size_t i = 0; i < n; i++) {
         RuleVal v = items.at[i];
         if (v.tag == RV_OX)
@@ -263,6 +265,8 @@ static Ox floats_ox(Run *run, const Tree *t, RuleVal v, DType d)
     int64_t n = (int64_t)v.floats.n;
     if (d == DT_FLOAT) {
         float *f = new_array(run->cx, float, n + 1);
+        if (!f)
+            return POISON;
         for (int64_t i = 0; i < n; i++)
             f[i] = (float)v.floats.at[i];
         return ox_const(run->env->g, const_make(run->cx, d, 1, &n, f));
@@ -351,6 +355,8 @@ static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
 static bool attributes(Run *run, const Tree *t, const OpVersion *v, Attr **out)
 {
     *out = new_array(run->cx, Attr, t->n_attr + 1);
+    if (!*out)
+        return false;
     for (size_t i = 0; i < t->n_attr; i++) {
         const FormalAttr *formal = onnx_attr(v, t->attr[i].name->s);
         AttrKind kind = formal ? formal->kind : ATTR_NONE;
@@ -395,6 +401,8 @@ static bool call_custom(Run *run, const Tree *t, OxList in, const Attr *attr, Ox
     if (!custom_type(run, t, in, &type))
         return false;
     Type *types = new_array(run->cx, Type, n);
+    if (!types)
+        return false;
     for (size_t i = 0; i < n; i++)
         types[i] = type;
     return ox_make_custom(run->env->g, t->domain, t->s, in, attr, t->n_attr, types, out, n);

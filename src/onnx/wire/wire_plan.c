@@ -333,6 +333,8 @@ Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
     w->is_output = new_array(cx, bool, w->n_value + 1);
     w->props = new_array(cx, NodeProps *, w->n_place + 1);
     bool *seen = new_array(cx, bool, w->n_value + 1);
+    if (!w->value || !w->node || !w->is_output || !w->props || !seen)
+        return NULL;
     use_defaults(w, g);
     if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g, true))
         return NULL;

@@ -163,12 +163,14 @@ static bool attr_made(In *in, const RawAttr *r, Attr *a)
         return a->g != NULL;
     case 6: {
         double *floats = new_array(in->cx, double, r->floats.n + 1);
-        for (size_t i = 0; floats && i < r->floats.n; i++)
+        if (!floats)
+            return false;
+        for (size_t i = 0; i < r->floats.n; i++)
             floats[i] = float_of((uint32_t)r->floats.at[i]);
         a->kind = ATTR_FLOATS;
         a->n = r->floats.n;
         a->floats = floats;
-        return floats != NULL;
+        return true;
     }
     case 7:
         a->kind = ATTR_INTS;

@@ -55,6 +55,17 @@ static bool activation_fits(Finder *f, const RuleMatch *m)
 
 /* ---- writing it ---- */
 
+/* float32[n] of ones */
+static Ox ones(Graph *g, int64_t n)
+{
+    float *v = new_array(g->cx, float, n);
+    if (!v)
+        return POISON;
+    for (int64_t i = 0; i < n; i++)
+        v[i] = 1;
+    return ox_const(g, const_make(g->cx, DT_FLOAT, 1, &n, v));
+}
+
 /* A scale of ones where the program has none. */
 static Ox with_scale(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
 {
@@ -62,13 +73,8 @@ static Ox with_scale(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
     Ox x = in[0];
     int64_t n = 1;
     dim_known(ox_dim(x, ox_rank(x) - 1), &n);
-    float *ones = in[1] ? NULL : new_array(g->cx, float, n);
-    for (int64_t i = 0; ones && i < n; i++)
-        ones[i] = 1;
-    if (!in[1] && !ones)
-        return POISON;
     if (!in[1])
-        in[1] = ox_cast(g, ox_const(g, const_make(g->cx, DT_FLOAT, 1, &n, ones)), ox_dtype(x));
+        in[1] = ox_cast(g, ones(g, n), ox_dtype(x));
     return ox_make(g, operator_of(m->rule), INPUTS(in[0], in[1], in[2]), m->attr, m->n_attr);
 }
 

@@ -139,7 +139,9 @@ static Ox places(Graph *g, const int64_t *shape, const int64_t *of, int rank, in
     for (int i = 0; i < rank; i++)
         numel *= shape[i];
     int64_t *at = new_array(g->cx, int64_t, numel + 1);
-    for (int64_t k = 0; at && k < numel; k++) {
+    if (!at)
+        return POISON;
+    for (int64_t k = 0; k < numel; k++) {
         int64_t rest = k;
         int64_t stride = 1;
         for (int i = rank - 1; i >= 0; i--) {
@@ -148,7 +150,7 @@ static Ox places(Graph *g, const int64_t *shape, const int64_t *of, int rank, in
             stride *= of[i];
         }
     }
-    return at ? ox_const(g, const_make(g->cx, DT_INT64, rank, shape, at)) : POISON;
+    return ox_const(g, const_make(g->cx, DT_INT64, rank, shape, at));
 }
 
 static bool static_shape(Ox x, int64_t *shape)

@@ -36,6 +36,8 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t *items = new_array(l->cx, int64_t, kept[i] + 1);
+        if (!items)
+            return REFUSED;
         for (int64_t k = 0; k < kept[i]; k++)
             items[k] = from[i] + k * steps[i];
         x = ox_g_with(g, "Gather", INPUTS(x, ox_ints(g, items, (size_t)kept[i])),
@@ -122,13 +124,14 @@ static Verdict split_evenly(Node *n, int axis, Ox *out)
         dim_divide(cx, whole, dim_int(cx, parts), &each))
         return AS_IT_IS;
     Dim *sizes = new_array(cx, Dim, parts);
+    if (!sizes)
+        return REFUSED;
     each = dim_ceildiv(cx, whole, dim_int(cx, parts));
-    for (int64_t i = 0; sizes && i < parts; i++) {
+    for (int64_t i = 0; i < parts; i++) {
         Dim left = dim_sub(cx, whole, dim_mul(cx, each, dim_int(cx, i)));
         sizes[i] = dim_max(cx, dim_min(cx, left, each), dim_int(cx, 0));
     }
-    if (!sizes ||
-        !ox_make_n(g, "Split", INPUTS(n->in[0], ox_dims(g, sizes, (size_t)parts)),
+    if (!ox_make_n(g, "Split", INPUTS(n->in[0], ox_dims(g, sizes, (size_t)parts)),
                    ATTRS(INT("axis", axis)), out, (size_t)n->n_out))
         return REFUSED;
     return CHANGED;

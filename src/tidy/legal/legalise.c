@@ -198,6 +198,8 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
         return REFUSED;
     }
     float *ones = new_array(l->cx, float, 2 * groups);
+    if (!ones)
+        return REFUSED;
     for (int64_t i = 0; i < groups; i++)
         ones[i] = 1;
     Ox one = ox_const(g, const_make(l->cx, DT_FLOAT, 1, &groups, ones));
@@ -574,11 +576,10 @@ static bool legal_node(Legal *l, Node *n, int depth);
 static Node **take_back(Legal *l, Graph *g, size_t from)
 {
     size_t count = g->nodes.n - from;
-    Node **made = count ? mem_copy(l->cx, g->nodes.at + from, count * sizeof *made) : NULL;
-    for (size_t i = 0; i < count; i++)
-        made[i]->dead = true;
+    for (size_t i = from; i < g->nodes.n; i++)
+        g->nodes.at[i]->dead = true;
     g->nodes.n = from;
-    return made;
+    return count ? mem_copy(l->cx, g->nodes.at + from, count * sizeof(Node *)) : NULL;
 }
 
 /* What has been emitted since `from` is legal only once each node of it is. */
@@ -589,6 +590,8 @@ static bool legal_nodes(Legal *l, Node *n, size_t from, int depth)
     if (count == 0)
         return true;
     Node **made = take_back(l, g, from);
+    if (!made)
+        return false;
     for (size_t i = 0; i < count; i++) {
         Node *m = made[i];
         m->dead = false;
