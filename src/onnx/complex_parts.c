@@ -97,11 +97,15 @@ Ox ox_complex_number(Graph *g, DType t, double re, double im)
 {
     float f[2] = { (float)re, (float)im };
     double d[2] = { re, im };
-    return ctx_failed(g->cx)
-        ? POISON
-        : ox_const(g, const_make(g->cx, t, 0, NULL, t == DT_COMPLEX64 ? (const void *)f : d));
+    if (ctx_failed(g->cx))
+        return POISON;
+    const void *parts = t == DT_COMPLEX64 ? (const void *)f : d;
+    return ox_const(g, const_make(g->cx, t, 0, NULL, parts));
 }
 
+/* A cast from or to a complex type. Of a real tensor the imaginary part is zeros; a bool says
+ * whether either part is not 0. Any other real type is refused: a lowering that wants the real part
+ * asks ox_part for it. */
 Ox ox_cast_complex(Graph *g, Ox v, DType to)
 {
     if (!ox_ok(v))

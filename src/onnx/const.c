@@ -34,8 +34,7 @@ bool const_contiguous(const Const *k)
     return true;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------------ */
+/* ---- reading ---- */
 
 typedef struct Axis {
     int64_t n, from, to;
@@ -63,6 +62,7 @@ static uint64_t span(const Gather *g, int i)
  * cache. Where the square is turned it passes through one of its own: rows of a matrix often lie a
  * power of two apart, and of such lines a cache holds only a few. */
 enum { SQUARE = 32 };
+static inline int64_t in_square(int64_t left) { return left < SQUARE ? left : SQUARE; }
 #define COPY_PLANE(NAME, T)                                                                        \
     static inline void NAME##_turned(const uint8_t *from, int64_t rows, int64_t row, uint8_t *to,  \
                                      int64_t columns, int64_t column)                              \
@@ -78,8 +78,8 @@ enum { SQUARE = 32 };
     {                                                                                              \
         for (int64_t k = 0; k < b.n; k += SQUARE)                                                  \
             for (int64_t i = 0; i < a.n; i += SQUARE) {                                            \
-                int64_t rows = a.n - i < SQUARE ? a.n - i : SQUARE,                                \
-                        columns = b.n - k < SQUARE ? b.n - k : SQUARE;                             \
+                int64_t rows = in_square(a.n - i);                                                 \
+                int64_t columns = in_square(b.n - k);                                              \
                 const uint8_t *f = from + (i * a.from + k * b.from) * (int64_t)sizeof(T);          \
                 uint8_t *t = to + (i * a.to + k * b.to) * (int64_t)sizeof(T);                      \
                 if (b.from == 1 && a.to == 1 && rows == SQUARE && columns == SQUARE)               \
@@ -130,6 +130,9 @@ static void scatter(const Gather *g, int i, const uint8_t *from, uint8_t *to)
                 to + (uint64_t)(k * a.to) * g->size);
 }
 
+/* The block of axes i.. that begins `from` bytes behind the first element, in the order of the
+ * result. A block that is larger than the tile is read in parts: as many of its items along axis i
+ * as fit at once, or each item in parts again. */
 static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
 {
     uint64_t bytes = span(g, i);
@@ -142,8 +145,9 @@ static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
     Axis a = g->axis[i];
     uint64_t step = (uint64_t)a.from * g->size;
     uint64_t rest = span(g, i + 1);
-    int64_t run = rest < g->tile_size ? (int64_t)((g->tile_size - rest) / step) + 1
-                                      : 1; /* how many fit at once */
+    int64_t run = 1; /* how many fit at once */
+    if (rest < g->tile_size)
+        run += (int64_t)((g->tile_size - rest) / step);
     for (int64_t k = 0; k < a.n; k += run) {
         g->axis[i].n = a.n - k < run ? a.n - k : run;
         bool ok = gather(g, g->axis[i].n > 1 ? i : i + 1, from + (uint64_t)k * step,
@@ -155,35 +159,49 @@ static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
     return true;
 }
 
+/* The axes of k that have more than one item, largest source stride first. */
+static void set_axes(Gather *g, const Const *k)
+{
+    int64_t to = 1;
+    for (int i = k->rank; i-- > 0; to *= k->dims[i]) {
+        if (k->dims[i] == 1)
+            continue;
+        int at = g->n++;
+        for (; at > 0 && g->axis[at - 1].from < k->strides[i]; at--)
+            g->axis[at] = g->axis[at - 1];
+        g->axis[at] = (Axis){ k->dims[i], k->strides[i], to };
+    }
+}
+
+/* A constant that is not contiguous, in tiles of the source. The tile is given back where reading
+ * cannot have allocated anything that the source keeps. */
+static bool read_strided(Ctx *cx, const Const *k, void *out)
+{
+    if (dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
+        return fail(cx, E_UNSUPPORTED, "a strided constant of %s, several to a byte",
+                    dtype_name(k->dtype));
+    Gather g = { .cx = cx, .k = k, .size = dtype_size(k->dtype) };
+    set_axes(&g, k);
+    ArenaMark m = arena_mark(cx->run);
+    SourceKind source = k->bytes.src->kind;
+    bool plain = cx->keeping == 0 && (source == SRC_FILE || source == SRC_MEMORY);
+    g.tile_size = span(&g, 0) < GATHER_TILE ? span(&g, 0) : GATHER_TILE;
+    g.tile = new_array(cx, uint8_t, g.tile_size);
+    if (!g.tile || !gather(&g, 0, 0, out))
+        return false;
+    if (plain)
+        arena_reset(cx->run, m);
+    return true;
+}
+
 bool const_read(Ctx *cx, const Const *k, void *out)
 {
     int64_t numel = const_numel(k);
     if (numel == 0)
         return true;
-    if (const_contiguous(k))
-        return bytes_read(cx, k->bytes, 0, out, dtype_bytes(k->dtype, (uint64_t)numel));
-    if (dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
-        return fail(cx, E_UNSUPPORTED, "a strided constant of %s, several to a byte",
-                    dtype_name(k->dtype));
-    Gather g = { .cx = cx, .k = k, .size = dtype_size(k->dtype) };
-    int64_t to = 1;
-    for (int i = k->rank; i-- > 0; to *= k->dims[i]) {
-        if (k->dims[i] == 1)
-            continue;
-        int at = g.n++;
-        for (; at > 0 && g.axis[at - 1].from < k->strides[i]; at--)
-            g.axis[at] = g.axis[at - 1];
-        g.axis[at] = (Axis){ k->dims[i], k->strides[i], to };
-    }
-    ArenaMark m = arena_mark(cx->run);
-    bool plain = cx->keeping == 0 &&
-        (k->bytes.src->kind == SRC_FILE || k->bytes.src->kind == SRC_MEMORY);
-    g.tile_size = span(&g, 0) < GATHER_TILE ? span(&g, 0) : GATHER_TILE;
-    g.tile = new_array(cx, uint8_t, g.tile_size);
-    bool ok = g.tile && gather(&g, 0, 0, out);
-    if (plain && ok) /* other sources may keep what they have allocated while reading */
-        arena_reset(cx->run, m);
-    return ok;
+    if (!const_contiguous(k))
+        return read_strided(cx, k, out);
+    return bytes_read(cx, k->bytes, 0, out, dtype_bytes(k->dtype, (uint64_t)numel));
 }
 
 /* Bytes of a file that lie in memory start anywhere: elements are read in place only where they are
@@ -212,8 +230,7 @@ bool const_to_data(Ctx *cx, const Const *k, Data *out)
     return out->at != NULL;
 }
 
-/* ---- making
- * --------------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 static const int64_t *copy_ints(Ctx *cx, const int64_t *v, int n)
 {
@@ -255,6 +272,20 @@ static void strides_of(const Const *k, int64_t *out)
         out[i] = k->strides ? k->strides[i] : step;
 }
 
+/* c with such axes: its own copies, and no strides where they are those of a contiguous tensor. */
+static const Const *with_axes(Ctx *cx, Const *c, int rank, const int64_t *dims,
+                              const int64_t *strides)
+{
+    c->rank = rank;
+    c->dims = copy_ints(cx, dims, rank);
+    c->strides = copy_ints(cx, strides, rank);
+    if (rank && (!c->dims || !c->strides))
+        return NULL;
+    if (const_contiguous(c))
+        c->strides = NULL;
+    return c;
+}
+
 const Const *const_permute(Ctx *cx, const Const *k, const int *perm)
 {
     int64_t from[MAX_RANK], dims[MAX_RANK], strides[MAX_RANK];
@@ -263,12 +294,7 @@ const Const *const_permute(Ctx *cx, const Const *k, const int *perm)
         dims[i] = k->dims[perm[i]];
         strides[i] = from[perm[i]];
     }
-    Const *c = copy_of(cx, k, "T");
-    c->dims = copy_ints(cx, dims, k->rank);
-    c->strides = copy_ints(cx, strides, k->rank);
-    if (const_contiguous(c))
-        c->strides = NULL;
-    return c;
+    return with_axes(cx, copy_of(cx, k, "T"), k->rank, dims, strides);
 }
 
 /* Strides for new dims over old ones: runs of old axes that lie one after the other can be cut
@@ -316,9 +342,13 @@ const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dim
     c->rank = rank;
     c->dims = copy_ints(cx, dims, rank);
     c->strides = plain ? NULL : copy_ints(cx, strides, rank);
+    if (rank && (!c->dims || (!plain && !c->strides)))
+        return NULL;
     return c;
 }
 
+/* count items along axis, from start on and step apart, all of which k has. NULL for a step that is
+ * not positive and for types of which several elements share a byte. */
 const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count,
                          int64_t step)
 {
@@ -336,13 +366,10 @@ const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64
     }
     dims[axis] = count;
     strides[axis] *= step;
-    c->dims = copy_ints(cx, dims, k->rank);
-    c->strides = copy_ints(cx, strides, k->rank);
-    if (const_contiguous(c))
-        c->strides = NULL;
-    return c;
+    return with_axes(cx, c, k->rank, dims, strides);
 }
 
+/* complex64[2,3] as float32[2,3,2]: the same bytes, every stride twice as long. */
 const Const *const_as_pairs(Ctx *cx, const Const *k)
 {
     Const *pairs = new(cx, Const);

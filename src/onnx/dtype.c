@@ -75,5 +75,9 @@ bool dtype_is_signed(DType t) { return kind_of(t) == KIND_SIGNED; }
 bool dtype_is_complex(DType t) { return kind_of(t) == KIND_COMPLEX; }
 DType dtype_of_parts(DType t)
 {
-    return t == DT_COMPLEX64 ? DT_FLOAT : t == DT_COMPLEX128 ? DT_DOUBLE : t;
+    switch (t) {
+    case DT_COMPLEX64:  return DT_FLOAT;
+    case DT_COMPLEX128: return DT_DOUBLE;
+    default:            return t;
+    }
 }

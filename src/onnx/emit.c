@@ -7,9 +7,7 @@
 
 #include "base/limits.h"
 
-/* ---- checks
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- checks ---- */
 
 static Ox poison_all(Ox *out, size_t n)
 {
@@ -93,9 +91,7 @@ static bool check_attrs(Graph *g, const OnnxOp *op, const OpVersion *ver, const 
     return true;
 }
 
-/* ---- nodes
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 static void *copy_array(Ctx *cx, const void *p, size_t n, size_t size)
 {
@@ -154,8 +150,7 @@ static void append(Node *n)
         fail(cx, E_LIMIT, "more than %lld nodes (--limit nodes=N raises this)", (long long)limit);
 }
 
-/* ---- contents and folding
- * ---------------------------------------------------------------------------------------------- */
+/* ---- contents and folding ---- */
 
 /* Every output is a small int tensor whose items are all known as dims: no node is needed. */
 static bool replace_by_items(Node *n, Ox *out)
@@ -174,6 +169,15 @@ static bool replace_by_items(Node *n, Ox *out)
     return true;
 }
 
+static bool numel_of(int rank, const int64_t *dims, int64_t *numel)
+{
+    *numel = 1;
+    for (int i = 0; i < rank; i++)
+        if (!mul_ok(*numel, dims[i], numel))
+            return false;
+    return true;
+}
+
 /* May this input be looked at now? Weights wait for tidy, which knows all their uses. A number that
  * a trace keeps as a 0-d constant is none: sizes may follow from it. */
 static bool foldable(Ox v)
@@ -187,6 +191,33 @@ static bool foldable(Ox v)
         (!v->k->name && v->k->rank == 0);
 }
 
+/* Memory for a result of type t; false where its sizes are not all known. */
+static bool room_for(Ctx *cx, Type t, Data *out)
+{
+    int64_t dims[MAX_RANK];
+    if (!type_static(t, dims) || t->dtype == DT_STRING)
+        return false;
+    *out = (Data){ .dtype = t->dtype,
+                   .rank = t->rank,
+                   .dims = copy_array(cx, dims, (size_t)t->rank, sizeof *dims) };
+    if (!numel_of(t->rank, dims, &out->numel))
+        return false;
+    size_t bytes = (size_t)dtype_bytes(t->dtype, (uint64_t)out->numel);
+    out->at = new_array(cx, uint8_t, bytes ? bytes : 1);
+    return out->at != NULL;
+}
+
+static const Const *const_of_data(Ctx *cx, const Data *d)
+{
+    uint64_t bytes = dtype_bytes(d->dtype, (uint64_t)d->numel);
+    Const *k = new(cx, Const);
+    *k = (Const){ .dtype = d->dtype, .rank = d->rank, .dims = d->dims };
+    k->bytes = (Bytes){ source_memory(cx, d->at, bytes), 0, bytes };
+    return k;
+}
+
+/* The outputs of n, whose inputs are all constants, in memory. False when its operator has no fold
+ * for these types, when a size is not known, or after an error (ctx_failed). */
 bool node_fold(Node *n, const Const **out)
 {
     Ctx *cx = node_cx(n);
@@ -197,56 +228,38 @@ bool node_fold(Node *n, const Const **out)
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] && !const_to_data(cx, n->in[i]->k, &in[i]))
             return false;
-    for (int i = 0; i < n->n_out; i++) {
-        int64_t dims[MAX_RANK];
-        Type t = n->out[i]->type;
-        if (!type_static(t, dims) || t->dtype == DT_STRING)
+    for (int i = 0; i < n->n_out; i++)
+        if (!room_for(cx, n->out[i]->type, &result[i]))
             return false;
-        result[i] = (Data){ .dtype = t->dtype,
-                            .rank = t->rank,
-                            .dims = copy_array(cx, dims, (size_t)t->rank, sizeof *dims),
-                            .numel = 1 };
-        for (int k = 0; k < t->rank; k++)
-            if (!mul_ok(result[i].numel, dims[k], &result[i].numel))
-                return false;
-        size_t bytes = (size_t)dtype_bytes(t->dtype, (uint64_t)result[i].numel);
-        result[i].at = new_array(cx, uint8_t, bytes ? bytes : 1);
-        if (!result[i].at)
-            return false;
-    }
     Fold f = { .cx = cx, .node = n, .in = in, .out = result };
     if (!n->op->fold(&f))
         return false;
-    for (int i = 0; i < n->n_out; i++) {
-        Const *k = new(cx, Const);
-        uint64_t bytes = dtype_bytes(result[i].dtype, (uint64_t)result[i].numel);
-        *k = (Const){ .dtype = result[i].dtype, .rank = result[i].rank, .dims = result[i].dims };
-        k->bytes = (Bytes){ source_memory(cx, result[i].at, bytes), 0, bytes };
-        out[i] = k;
-    }
+    for (int i = 0; i < n->n_out; i++)
+        out[i] = const_of_data(cx, &result[i]);
     return true;
 }
 
+/* A small input may ask for a large result: Expand, ConstantOfShape. */
+static bool small_result(Ox v)
+{
+    int64_t dims[MAX_RANK], numel;
+    return type_static(v->type, dims) && numel_of(ox_rank(v), dims, &numel) && numel <= FOLD_NUMEL;
+}
+
+/* Constants in place of n's outputs, when all its inputs are small constants. False: n stays, or an
+ * error (ctx_failed). */
 static bool fold_small(Node *n, Ox *out)
 {
-    if (!n->op->fold || n->op->random || n->n_out > 16)
+    enum { MOST = 16 };
+    if (!n->op->fold || n->op->random || n->n_out > MOST)
         return false;
-    int64_t dims[MAX_RANK], numel;
     for (int i = 0; i < n->n_in; i++)
         if (!foldable(n->in[i]))
             return false;
-    for (int i = 0; i < n->n_out;
-         i++) { /* a small input may ask for a large result: Expand, ConstantOfShape */
-        if (!type_static(n->out[i]->type, dims))
+    for (int i = 0; i < n->n_out; i++)
+        if (!small_result(n->out[i]))
             return false;
-        numel = 1;
-        for (int k = 0; k < ox_rank(n->out[i]); k++)
-            if (!mul_ok(numel, dims[k], &numel))
-                return false;
-        if (numel > FOLD_NUMEL)
-            return false;
-    }
-    const Const *k[16];
+    const Const *k[MOST];
     if (!node_fold(n, k))
         return false;
     for (int i = 0; i < n->n_out; i++)
@@ -272,9 +285,7 @@ static bool empty_results(Node *n, Ox *out)
     return n->n_out > 0;
 }
 
-/* ---- the calls
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- the calls ---- */
 
 static bool is_poisoned(Graph *g, OxList in)
 {
@@ -332,6 +343,8 @@ static size_t least_outputs(Graph *g, const char *name)
     return v ? v->min_out : 0;
 }
 
+/* The way of each node: checked, inferred, then replaced by known items, by an empty or a folded
+ * constant, or by an equal node; appended only where none of these is possible. */
 bool ox_make_n(Graph *g, const char *name, OxList in, const Attr *attr, size_t n_attr, Ox *out,
                size_t n_out)
 {

@@ -114,30 +114,39 @@ static void drop_in(Node *n, int i)
 
 /* ---- one attribute, down and up ---- */
 
+static bool are_ones(const int64_t *v, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (v[i] != 1)
+            return false;
+    return true;
+}
+
+/* The row's input, of known ints, as its attribute; refused where they are not known, or where an
+ * older form means ones and they are others. */
 static bool lower_ints(Node *n, const FormRow *r, int target)
 {
+    Ctx *cx = node_cx(n);
     const int64_t *v;
     int64_t count;
     if (!ox_known_ints(n->graph, n->in[r->input], &v, &count))
         return needs_opset(n, r->since, target,
-                           str_fmt(node_cx(n), "%s whose %s are not known", r->op, r->attr)->s);
-    if (r->kind == AS_ONES) {
-        for (int64_t i = 0; i < count; i++)
-            if (v[i] != 1)
-                return needs_opset(
-                    n, r->since, target,
-                    str_fmt(node_cx(n), "%s with %s other than 1", r->op, r->attr)->s);
-    } else if (r->kind == AS_INTS) {
-        int64_t *own = mem_copy(node_cx(n), v, (size_t)count * sizeof *v);
+                           str_fmt(cx, "%s whose %s are not known", r->op, r->attr)->s);
+    if (r->kind == AS_ONES && !are_ones(v, count))
+        return needs_opset(n, r->since, target,
+                           str_fmt(cx, "%s with %s other than 1", r->op, r->attr)->s);
+    if (r->kind == AS_ONES)
+        return true;
+    if (r->kind == AS_INTS) {
+        int64_t *own = mem_copy(cx, v, (size_t)count * sizeof *v);
         if (!own)
             return false;
         node_set_attr(n, INT_LIST(r->attr, own, (size_t)count));
-    } else {
-        if (count != 1)
-            return fail(node_cx(n), E_BUG, "%s: %s has %lld items", r->op, r->attr,
-                        (long long)count);
-        node_set_attr(n, INT(r->attr, v[0]));
+        return true;
     }
+    if (count != 1)
+        return fail(cx, E_BUG, "%s: %s has %lld items", r->op, r->attr, (long long)count);
+    node_set_attr(n, INT(r->attr, v[0]));
     return true;
 }
 
@@ -168,18 +177,17 @@ static Ox lift_row(Graph *g, const FormRow *r, const Attr *a, Ox like)
     case AS_INT:    return a->kind == ATTR_INT ? ox_int(g, a->i) : NULL;
     case AS_INT_1D: return a->kind == ATTR_INT ? ox_ints(g, &a->i, 1) : NULL;
     case AS_FLOAT:
-        if (!like)
-            return NULL;
-        return a->kind == ATTR_FLOAT ? ox_number(g, ox_dtype(like), a->f)
-            : a->kind == ATTR_INT    ? ox_integer(g, ox_dtype(like), a->i)
-                                     : NULL;
+        if (like && a->kind == ATTR_FLOAT)
+            return ox_number(g, ox_dtype(like), a->f);
+        if (like && a->kind == ATTR_INT)
+            return ox_integer(g, ox_dtype(like), a->i);
+        return NULL;
     case AS_ONES: return NULL;
     }
     return NULL;
 }
 
-/* ---- attributes that came later: dropped where they say the default, refused where they say more
- * ---- */
+/* ---- attributes that came later ---- */
 
 /* dilations and strides are ones where nothing is said */
 static bool are_usual_steps(const Attr *a)
@@ -205,6 +213,8 @@ static int first_with_attr(const OnnxOp *op, const char *attr)
     return 0;
 }
 
+/* Attributes that the target does not have: dropped where they say the default, refused where they
+ * say more. */
 static bool drop_later_attrs(Node *n, int target)
 {
     const OpVersion *old = onnx_version(n->op, target);
@@ -224,14 +234,16 @@ static bool drop_later_attrs(Node *n, int target)
     return true;
 }
 
-/* Before opset 11 most operators have no negative axes. */
+/* Before opset 11 most operators have no negative axes. Those of Unsqueeze count in its result. */
 static void wrap_axes(Node *n)
 {
     Ox x = node_in(n, 0);
     if (!x || ox_rank(x) < 0)
         return;
-    int rank = ox_rank(x) +
-        (op_is(n, "Unsqueeze") ? (int)(node_attr(n, "axes") ? node_attr(n, "axes")->n : 0) : 0);
+    const Attr *axes = node_attr(n, "axes");
+    int rank = ox_rank(x);
+    if (axes && op_is(n, "Unsqueeze"))
+        rank += (int)axes->n;
     for (int i = 0; i < n->n_attr; i++) {
         Attr *a = &n->attr[i];
         if (a->kind == ATTR_INT && strcmp(a->name, "axis") == 0 && a->i < 0)
@@ -299,7 +311,9 @@ static bool lower_split(Node *n, int target)
         return false;
     for (int64_t i = 0; i < parts; i++) {
         int64_t left = extent - i * chunk;
-        sizes[i] = left < 0 ? 0 : left < chunk ? left : chunk;
+        sizes[i] = left < chunk ? left : chunk;
+        if (left < 0)
+            sizes[i] = 0;
     }
     set_in(n, 1, ox_ints(n->graph, sizes, (size_t)parts));
     return true;
@@ -447,8 +461,9 @@ static bool lower_max_pool(Node *n, int target)
         if (!dim_known(ox_dim(n->in[0], (int)i + 2), &in) ||
             !dim_known(ox_dim(n->out[0], (int)i + 2), &out))
             return true; /* refused below, by its attribute */
-        int64_t reach = (out - 1) * (strides ? strides[i] : 1) +
-            (kernel[i] - 1) * (dilations ? dilations[i] : 1) + 1;
+        int64_t stride = strides ? strides[i] : 1;
+        int64_t dilation = dilations ? dilations[i] : 1;
+        int64_t reach = (out - 1) * stride + (kernel[i] - 1) * dilation + 1;
         int64_t more = reach - (in + begin);
         wider[i] = begin;
         wider[rank + i] = more > end ? more : end;
@@ -458,14 +473,20 @@ static bool lower_max_pool(Node *n, int target)
     return true;
 }
 
+/* The opset that a scatter's reduction came with. */
+static int reduction_since(const char *how)
+{
+    if (strcmp(how, "none") == 0)
+        return 0;
+    return strcmp(how, "max") == 0 || strcmp(how, "min") == 0 ? 18 : 16;
+}
+
 /* ScatterElements was Scatter before 11. */
 static bool lower_scatter(Node *n, int target)
 {
     Ctx *cx = node_cx(n);
     const char *how = node_str(n, "reduction", "none");
-    int since = strcmp(how, "max") == 0 || strcmp(how, "min") == 0 ? 18
-        : strcmp(how, "none") == 0                                 ? 0
-                                                                   : 16;
+    int since = reduction_since(how);
     if (target < since)
         return needs_opset(n, since, target,
                            str_fmt(cx, "%s with reduction %s", n->op->name, how)->s);
@@ -492,17 +513,24 @@ static const struct {
 
 /* ---- whole nodes ---- */
 
+/* The change that is the operator's own, where it has one. */
+static bool lower_own_form(Node *n, int opset)
+{
+    for (size_t i = 0; i < COUNT(own_forms); i++)
+        if (strcmp(own_forms[i].op, n->op->name) == 0)
+            return own_forms[i].lower(n, opset);
+    return true;
+}
+
+/* n, of the newest form, in place as `opset` writes it. False after a refusal, which names the
+ * opset that could say it, and after an error. */
 bool form_lower(Graph *g, Node *n, int opset)
 {
     (void)g;
     if (!n->op || opset >= ONNX_NEWEST)
         return true;
-    for (size_t i = 0; i < COUNT(own_forms); i++)
-        if (strcmp(own_forms[i].op, n->op->name) == 0) {
-            if (!own_forms[i].lower(n, opset))
-                return false;
-            break;
-        }
+    if (!lower_own_form(n, opset))
+        return false;
     for (size_t i = 0; i < COUNT(form_rows); i++)
         if (opset < form_rows[i].since && strcmp(form_rows[i].op, n->op->name) == 0 &&
             !lower_row(n, &form_rows[i], opset))
@@ -519,9 +547,23 @@ bool form_lower(Graph *g, Node *n, int opset)
 /* A user's name that the newest form no longer has, as the one it has. */
 static const char *renamed(const char *op)
 {
-    return strcmp(op, "Scatter") == 0 ? "ScatterElements"
-        : strcmp(op, "Upsample") == 0 ? "Resize"
-                                      : op;
+    if (strcmp(op, "Scatter") == 0)
+        return "ScatterElements";
+    if (strcmp(op, "Upsample") == 0)
+        return "Resize";
+    return op;
+}
+
+/* The row of an attribute that is an input in the newest form, for an operator as `opset` writes
+ * it; NULL when it is an attribute still. */
+static const FormRow *row_of(const char *op, const char *attr, int opset)
+{
+    const FormRow *row = NULL;
+    for (size_t k = 0; k < COUNT(form_rows); k++)
+        if (strcmp(form_rows[k].op, op) == 0 && strcmp(form_rows[k].attr, attr) == 0 &&
+            opset < form_rows[k].since)
+            row = &form_rows[k];
+    return row;
 }
 
 /* Resize of opset 10 and Upsample: scales are the second input, coordinates asymmetric, nearest
@@ -537,6 +579,8 @@ static void lift_resize(Ctx *cx, int opset, Ox *in, size_t *n_in, Attr *attr, si
     attr[(*n_attr)++] = STRING("nearest_mode", str_of(cx, "floor"));
 }
 
+/* A user's operator as `opset` writes it, made in the newest form: Dropout's attribute `ratio` of
+ * opset 11 becomes its second input. */
 bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t n_attr, Ox *out,
                size_t n_out)
 {
@@ -557,11 +601,7 @@ bool form_lift(Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t 
     for (size_t i = 0; i < n_in; i++)
         ins[i] = in.at[i];
     for (size_t i = 0; i < n_attr; i++) {
-        const FormRow *row = NULL;
-        for (size_t k = 0; k < COUNT(form_rows); k++)
-            if (strcmp(form_rows[k].op, name) == 0 &&
-                strcmp(form_rows[k].attr, attr[i].name) == 0 && opset < form_rows[k].since)
-                row = &form_rows[k];
+        const FormRow *row = row_of(name, attr[i].name, opset);
         if (!row) {
             attrs[kept++] = attr[i];
             continue;

@@ -4,8 +4,7 @@
 
 #include <assert.h>
 
-/* ---- types
- * -------------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 typedef struct TypeRec TypeRec;
 struct Types {
@@ -64,6 +63,8 @@ static TypeRec *own_type(Ctx *cx, const TypeRec *t)
     return r;
 }
 
+/* The one type equal to *t; its dims are copied when it is new. Never NULL: without memory for the
+ * table it is a type that nobody finds again, and the context has failed. */
 static Type intern_type(Ctx *cx, const TypeRec *t)
 {
     struct Types *ts = types_of(cx);
@@ -142,8 +143,7 @@ Str type_text(Ctx *cx, Type t)
     return buf_done(&b);
 }
 
-/* ---- graphs
- * ---------------------------------------------------------------------------------------------- */
+/* ---- graphs ---- */
 
 struct OxValue ox_poison = { .kind = OX_POISONED };
 
@@ -230,9 +230,7 @@ void graph_compact(Graph *g)
     g->nodes.n = m;
 }
 
-/* ---- nodes
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 const Attr *node_attr(const Node *n, const char *attr)
 {

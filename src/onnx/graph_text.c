@@ -46,6 +46,7 @@ static void put_quoted(Buf *b, const char *s, size_t n)
 
 static void put_type(Buf *b, Type t) { buf_fmt(b, ": %s", t ? type_text(b->cx, t)->s : "?"); }
 
+/* One element at an address that may be unaligned; "?" for types that has_element_text denies. */
 static void put_element(Buf *b, DType t, const void *at)
 {
     switch (t) {
@@ -112,8 +113,10 @@ static void put_const(Buf *b, const Const *k)
 static void put_items(Buf *b, Ox v)
 {
     buf_str(b, "dims{");
-    for (int64_t i = 0; i < v->n_items; i++)
-        buf_fmt(b, "%s%s", i ? ", " : "", v->items[i] ? dim_text(b->cx, v->items[i])->s : "?");
+    for (int64_t i = 0; i < v->n_items; i++) {
+        buf_str(b, i ? ", " : "");
+        buf_str(b, v->items[i] ? dim_text(b->cx, v->items[i])->s : "?");
+    }
     buf_str(b, "}");
     put_type(b, v->type);
 }
@@ -153,35 +156,40 @@ static void put_definition(Buf *b, Ox v)
 
 /* ---- nodes ---- */
 
+static void put_list(Buf *b, const Attr *a)
+{
+    buf_str(b, "[");
+    for (size_t i = 0; i < a->n; i++) {
+        buf_str(b, i ? ", " : "");
+        if (a->kind == ATTR_INTS)
+            buf_fmt(b, "%lld", (long long)a->ints[i]);
+        else if (a->kind == ATTR_FLOATS)
+            put_double(b, a->floats[i]);
+        else
+            put_quoted(b, a->strs[i]->s, a->strs[i]->len);
+    }
+    buf_str(b, "]");
+}
+
+/* axes=[0, 1], then_branch=graph then(..) {..} */
 static void put_attr(Buf *b, const Attr *a, int depth)
 {
     buf_fmt(b, "%s=", a->name);
     switch (a->kind) {
-    case ATTR_INT:    buf_fmt(b, "%lld", (long long)a->i); break;
-    case ATTR_FLOAT:  put_double(b, a->f); break;
-    case ATTR_STRING: put_quoted(b, a->s->s, a->s->len); break;
-    case ATTR_TENSOR: put_const(b, a->t); break;
-    case ATTR_TYPE:   buf_str(b, type_text(b->cx, a->type)->s); break;
-    case ATTR_GRAPH:  put_graph(b, a->g, depth + 1); break;
-    case ATTR_NONE:   buf_str(b, "-"); break;
+    case ATTR_INT:     buf_fmt(b, "%lld", (long long)a->i); break;
+    case ATTR_FLOAT:   put_double(b, a->f); break;
+    case ATTR_STRING:  put_quoted(b, a->s->s, a->s->len); break;
+    case ATTR_TENSOR:  put_const(b, a->t); break;
+    case ATTR_TYPE:    buf_str(b, type_text(b->cx, a->type)->s); break;
+    case ATTR_GRAPH:   put_graph(b, a->g, depth + 1); break;
+    case ATTR_NONE:    buf_str(b, "-"); break;
     case ATTR_INTS:
     case ATTR_FLOATS:
-    case ATTR_STRINGS:
-        buf_str(b, "[");
-        for (size_t i = 0; i < a->n; i++) {
-            buf_str(b, i ? ", " : "");
-            if (a->kind == ATTR_INTS)
-                buf_fmt(b, "%lld", (long long)a->ints[i]);
-            else if (a->kind == ATTR_FLOATS)
-                put_double(b, a->floats[i]);
-            else
-                put_quoted(b, a->strs[i]->s, a->strs[i]->len);
-        }
-        buf_str(b, "]");
-        break;
+    case ATTR_STRINGS: put_list(b, a); break;
     }
 }
 
+/* %5: float32[N,1] = ReduceSum<keepdims=1>(%x, {1}: int64[1]) */
 static void put_node(Buf *b, const Node *n, int depth)
 {
     indent(b, depth);
@@ -209,6 +217,8 @@ static void put_node(Buf *b, const Node *n, int depth)
     buf_str(b, ")\n");
 }
 
+/* The nodes stand one step further in than the line that the graph begins on, which the caller has
+ * indented. */
 static void put_graph(Buf *b, Graph *g, int depth)
 {
     buf_fmt(b, "graph %s(", g->name ? g->name->s : "");
@@ -239,8 +249,10 @@ Str graph_text(Graph *g)
     return buf_done(&b);
 }
 
-/* ---- graphs compared: values are numbered in the order of their making, constants stand with
- * their bytes ---- */
+/* ---- graphs compared ----
+ *
+ * Two graphs are equal when their keys are. In a key values are numbered in the order of their
+ * making, and constants stand with their bytes. */
 
 typedef struct Key {
     Ctx *cx;
@@ -279,6 +291,7 @@ static void key_values(Key *k, Ox const *at, size_t n)
     }
 }
 
+/* A line for each node: operator, inputs, attributes, outputs; then what the graph returns. */
 static void key_graph(Key *k, const Graph *g)
 {
     key_values(k, g->inputs.at, g->inputs.n);

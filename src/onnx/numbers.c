@@ -61,30 +61,44 @@ static bool same_small(const Const *a, const Const *b, const void *pa, const voi
         memcmp(pa, pb, (size_t)dtype_bytes(a->dtype, (uint64_t)const_numel(a))) == 0;
 }
 
+static Ox weight_const(Graph *g, const Const *k)
+{
+    Graph *root = graph_root(g);
+    uint64_t h = hash_bytes(&k, sizeof k, 1);
+    size_t at = h;
+    for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at));)
+        if (v->k == k)
+            return v;
+    Ox v = new_const(g, k);
+    share(root, (Shared){ h, SHARED_WEIGHT, v });
+    return v;
+}
+
+/* Of type, dims and the bytes at p. */
+static uint64_t hash_small(const Const *k, const void *p)
+{
+    uint64_t key[2] = { k->dtype, (uint64_t)k->rank };
+    uint64_t h = 2;
+    if (k->rank)
+        h = hash_bytes(k->dims, (size_t)k->rank * sizeof *k->dims, h);
+    h = hash_bytes(key, sizeof key, h);
+    return hash_bytes(p, (size_t)dtype_bytes(k->dtype, (uint64_t)const_numel(k)), h);
+}
+
+/* The one value of k: a weight's is found by the Const's address, that of a small constant of ours
+ * by its content. NULL for k gives POISON. */
 Ox ox_const(Graph *g, const Const *k)
 {
     if (!k || ctx_failed(g->cx))
         return POISON;
+    if (!is_small(k))
+        return weight_const(g, k);
     Graph *root = graph_root(g);
-    size_t at;
-    if (!is_small(k)) {
-        uint64_t h = hash_bytes(&k, sizeof k, 1);
-        at = h;
-        for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at));)
-            if (v->k == k)
-                return v;
-        Ox v = new_const(g, k);
-        share(root, (Shared){ h, SHARED_WEIGHT, v });
-        return v;
-    }
     const void *p = const_data(g->cx, k);
     if (!p && ctx_failed(g->cx))
         return POISON;
-    uint64_t key[2] = { k->dtype, (uint64_t)k->rank };
-    uint64_t h = hash_bytes(
-        key, sizeof key, k->rank ? hash_bytes(k->dims, (size_t)k->rank * sizeof *k->dims, 2) : 2);
-    h = hash_bytes(p, (size_t)dtype_bytes(k->dtype, (uint64_t)const_numel(k)), h);
-    at = h;
+    uint64_t h = hash_small(k, p);
+    size_t at = h;
     for (Ox v; (v = next_shared(root->share, h, SHARED_CONST, &at));)
         if (same_small(v->k, k, const_data(g->cx, v->k), p))
             return v;
@@ -144,6 +158,8 @@ static uint16_t narrow_float(double v, int mantissa, int exponent)
     return (uint16_t)(sign | (kept >= inf ? inf : kept));
 }
 
+/* v as a 0-d constant of type t, rounded once. An integer type takes what an int64 holds, anything
+ * else is E_VALUE. */
 Ox ox_number(Graph *g, DType t, double v)
 {
     union {
@@ -172,6 +188,8 @@ Ox ox_number(Graph *g, DType t, double v)
     return const_of(g, t, 0, NULL, &x);
 }
 
+/* v as a 0-d constant of type t, whose low bits it keeps: exact for int64, where a double is not.
+ */
 Ox ox_integer(Graph *g, DType t, int64_t v)
 {
     union {
@@ -205,6 +223,17 @@ Ox ox_string(Graph *g, Str s)
     return ox_const(g, k);
 }
 
+/* n known numbers as a constant of t, which is int64 or int32; v is overwritten. */
+static Ox const_of_ints(Graph *g, DType t, int rank, int64_t *v, int64_t n)
+{
+    int32_t *narrow = (int32_t *)v; /* in place, front to back */
+    for (int64_t i = 0; t == DT_INT32 && i < n; i++)
+        narrow[i] = (int32_t)v[i];
+    return const_of(g, t, rank, &n, v);
+}
+
+/* An int64 or int32 tensor of rank 0 or 1 with these items: a constant when all are known, else a
+ * value without a node (OX_DIMS), which is the same one for the same items. */
 Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
 {
     if (ctx_failed(g->cx))
@@ -215,12 +244,8 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
         return POISON;
     for (int64_t i = 0; i < n; i++)
         known &= dim_known(items[i], &v[i]);
-    if (known) {
-        int32_t *w = (int32_t *)v; /* narrowed in place, front to back */
-        for (int64_t i = 0; t == DT_INT32 && i < n; i++)
-            w[i] = (int32_t)v[i];
-        return const_of(g, t, rank, &n, v);
-    }
+    if (known)
+        return const_of_ints(g, t, rank, v, n);
     Graph *root = graph_root(g);
     uint64_t key[2] = { t, (uint64_t)rank };
     uint64_t h = hash_bytes(key, sizeof key, hash_bytes(items, (size_t)n * sizeof *items, 3));
@@ -301,6 +326,8 @@ static bool items_as_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
     return true;
 }
 
+/* The items of an integer or bool tensor in row-major order, where all are known: contents of a
+ * small value, or a constant of up to FOLD_NUMEL elements. *out lies in the arena. */
 bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
 {
     if (!ox_ok(v))
@@ -330,14 +357,20 @@ static double wide_float(uint16_t h, int mantissa, int exponent)
     int e = h >> mantissa & ((1 << exponent) - 1);
     double m = h & ((1 << mantissa) - 1);
     double scale = 1;
+    double sign = h >> 15 ? -1 : 1;
     if (e == (1 << exponent) - 1)
-        return m != 0 ? __builtin_nan("") : h >> 15 ? -__builtin_inf() : __builtin_inf();
-    m = e ? m + (1 << mantissa) : m;
-    for (int k = (e ? e : 1) - bias - mantissa; k != 0; k += k < 0 ? 1 : -1)
-        scale *= k < 0 ? 0.5 : 2;
-    return (h >> 15 ? -m : m) * scale;
+        return m != 0 ? __builtin_nan("") : sign * __builtin_inf();
+    if (e)
+        m += 1 << mantissa;
+    int shift = (e ? e : 1) - bias - mantissa;
+    for (; shift < 0; shift++)
+        scale *= 0.5;
+    for (; shift > 0; shift--)
+        scale *= 2;
+    return sign * m * scale;
 }
 
+/* The number in a constant of one element, of any rank; a complex or a string is none. */
 bool ox_known_scalar(Graph *g, Ox v, double *out)
 {
     const int64_t *ints;

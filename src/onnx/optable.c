@@ -31,6 +31,8 @@ static OnnxOp *table_find(Ctx *cx, const struct OnnxTable *t, const char *name)
     return map_get(&t->by_name, str_of(cx, name));
 }
 
+/* What ONNX says of each operator (optable_data.c), and what we know of it: how it infers, folds,
+ * and whether it draws random numbers. NULL without memory. */
 static struct OnnxTable *table_make(Ctx *cx)
 {
     struct OnnxTable *t = new(cx, struct OnnxTable);

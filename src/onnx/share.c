@@ -27,32 +27,40 @@ static void place_shared(Sharing *s, Shared e)
     s->slot[at] = e;
 }
 
+/* Twice as many slots. False without memory; the table is as it was then. */
+static bool grow_sharing(Ctx *cx, Sharing *s)
+{
+    Sharing old = *s;
+    size_t n_slot = old.n_slot ? old.n_slot * 2 : 64;
+    Shared *slot = new_array(cx, Shared, n_slot);
+    if (!slot)
+        return false;
+    s->slot = slot;
+    s->n_slot = n_slot;
+    for (size_t i = 0; i < old.n_slot; i++)
+        if (old.slot[i].what)
+            place_shared(s, old.slot[i]);
+    mem_give(cx, old.slot, old.n_slot * sizeof *old.slot);
+    return true;
+}
+
 void share(Graph *g, Shared e)
 {
     if (!g->share)
         g->share = new(g->cx, struct Share);
     Sharing *s = e.kind == SHARED_NODE ? &g->share->nodes : &g->share->values;
-    if (s->n * 2 >= s->n_slot) {
-        Sharing old = *s;
-        s->n_slot = old.n_slot ? old.n_slot * 2 : 64;
-        s->slot = new_array(g->cx, Shared, s->n_slot);
-        if (!s->slot) {
-            *s = old;
-            return;
-        }
-        for (size_t i = 0; i < old.n_slot; i++)
-            if (old.slot[i].what)
-                place_shared(s, old.slot[i]);
-        mem_give(g->cx, old.slot, old.n_slot * sizeof *old.slot);
-    }
+    if (s->n * 2 >= s->n_slot && !grow_sharing(g->cx, s))
+        return;
     place_shared(s, e);
     s->n++;
 }
 
 void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size_t *at)
 {
-    const Sharing *s = !both ? NULL : kind == SHARED_NODE ? &both->nodes : &both->values;
-    if (!s || !s->n_slot)
+    if (!both)
+        return NULL;
+    const Sharing *s = kind == SHARED_NODE ? &both->nodes : &both->values;
+    if (!s->n_slot)
         return NULL;
     for (size_t i = *at & (s->n_slot - 1); s->slot[i].what; i = (i + 1) & (s->n_slot - 1)) {
         *at = i + 1;
