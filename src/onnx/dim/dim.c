@@ -23,8 +23,7 @@ struct Dims *dims_of(Ctx *cx)
     return cx->dims;
 }
 
-/* ---- making
- * ------------------------------------------------------------------------------------------ */
+/* ---- making ---- */
 
 static uint64_t hash_term(const Term *t, uint64_t seed)
 {
@@ -202,8 +201,7 @@ Dim dim_fresh_int(Ctx *cx, const char *prefix)
     return d;
 }
 
-/* ---- terms
- * ------------------------------------------------------------------------------------------- */
+/* ---- terms ---- */
 
 /* Graded, then lexicographic by id: products of ordered monomials stay ordered, which exact
  * division needs. */
@@ -344,8 +342,7 @@ Dim dim_product(Ctx *cx, const Dim *d, int n)
     return p;
 }
 
-/* ---- replacing
- * ------------------------------------------------------------------------------------------- */
+/* ---- replacing ---- */
 
 typedef struct Replace {
     Dim (*lookup)(void *arg, Dim sym);
@@ -354,22 +351,36 @@ typedef struct Replace {
 
 static Dim rebuild(Ctx *cx, Dim d, const Replace *how);
 
+/* What stands for the atom d by itself, whatever its arguments have become; NULL: d still does. */
+static Dim replaced_whole(Dim d, const Replace *how)
+{
+    if (!how)
+        return d->is ? dim_now(d->is) : NULL;
+    return d->kind == D_SYM ? how->lookup(how->arg, d) : NULL;
+}
+
+static Dim of_kind(Ctx *cx, Kind kind, Dim x, Dim y)
+{
+    switch (kind) {
+    case D_DIV: return dim_floor_div(cx, x, y);
+    case D_MOD: return dim_modulo(cx, x, y);
+    default:    return dim_extreme(cx, kind, x, y);
+    }
+}
+
+/* An atom with its symbols replaced as `how` says, or, for NULL, as facts have said: H//16 is 14
+ * once H is 224. NULL after an error. */
 static Dim rebuild_atom(Ctx *cx, Dim d, const Replace *how)
 {
-    if (d->kind == D_SYM) {
-        Dim to = how ? how->lookup(how->arg, d) : d->is ? dim_now(d->is) : NULL;
+    Dim to = replaced_whole(d, how);
+    if (to || d->kind == D_SYM)
         return to ? to : d;
-    }
-    if (!how && d->is)
-        return dim_now(d->is);
     Dim x = rebuild(cx, d->of.arg[0], how);
     for (uint32_t i = 1; x && i < d->of.n; i++) {
         Dim y = rebuild(cx, d->of.arg[i], how);
         if (!y)
             return NULL;
-        x = d->kind == D_DIV   ? dim_floor_div(cx, x, y)
-            : d->kind == D_MOD ? dim_modulo(cx, x, y)
-                               : dim_extreme(cx, (Kind)d->kind, x, y);
+        x = of_kind(cx, (Kind)d->kind, x, y);
     }
     return x;
 }
@@ -411,7 +422,7 @@ Dim dim_now(Dim d)
         r->now = d; /* ends a cycle, should there be one */
         r->now_epoch = ds->epoch;
         Dim to = rebuild(ds->cx, d, NULL);
-        r->now = !to ? d : to == d ? d : dim_now(to);
+        r->now = to && to != d ? dim_now(to) : d;
     }
     return r->now;
 }
@@ -430,9 +441,7 @@ void dim_replace_atom(Dim atom, Dim by)
     atom->owner->learned++;
 }
 
-/* ---- symbols
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- symbols ---- */
 
 bool dim_is_sym(Dim d, Str *name)
 {
@@ -485,38 +494,45 @@ bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)
     return true;
 }
 
-/* ---- looking inside: for dim_nodes.c
- * --------------------------------------------------------------------------------- */
+/* ---- looking inside: for dim_nodes.c ---- */
 
-DimView dim_view(Ctx *cx, Dim d)
+static DimView view_terms(Ctx *cx, Dim d)
 {
-    static const DimShape shape[] = {
-        [D_DIV] = DIM_QUOTIENT, [D_MOD] = DIM_REMAINDER, [D_MIN] = DIM_LEAST, [D_MAX] = DIM_GREATEST
-    };
-    const DimView nothing = { .shape = DIM_NUMBER };
-    d = dim_now(d);
-    if (d->kind == D_SYM)
-        return (DimView){ .shape = DIM_SYMBOL };
-    if (d->kind != D_SUM)
-        return (DimView){ .shape = shape[d->kind], .n = d->of.n, .arg = d->of.arg };
-    if (d->sum.n == 0 || (d->sum.n == 1 && d->sum.term->n == 0))
-        return (DimView){ .shape = DIM_NUMBER, .number = d->sum.n ? d->sum.term->coef : 0 };
-    if (d->sum.n > 1) {
-        Dim *arg = new_array(cx, Dim, d->sum.n);
-        if (!arg)
-            return nothing;
-        for (uint32_t i = 0; i < d->sum.n; i++)
-            arg[i] = dim_make_sum(cx, &d->sum.term[i], 1);
-        return (DimView){ .shape = DIM_TOTAL, .n = d->sum.n, .arg = arg };
-    }
-    const Term *t = d->sum.term;
+    Dim *arg = new_array(cx, Dim, d->sum.n);
+    if (!arg)
+        return (DimView){ .shape = DIM_NUMBER };
+    for (uint32_t i = 0; i < d->sum.n; i++)
+        arg[i] = dim_make_sum(cx, &d->sum.term[i], 1);
+    return (DimView){ .shape = DIM_TOTAL, .n = d->sum.n, .arg = arg };
+}
+
+static DimView view_factors(Ctx *cx, const Term *t)
+{
     Dim *arg = new_array(cx, Dim, t->n + 1);
     if (!arg)
-        return nothing;
+        return (DimView){ .shape = DIM_NUMBER };
     uint32_t n = 0;
     if (t->coef != 1)
         arg[n++] = dim_int(cx, t->coef);
     for (uint32_t i = 0; i < t->n; i++)
         arg[n++] = t->atom[i];
     return (DimView){ .shape = DIM_FACTORS, .n = n, .arg = arg };
+}
+
+/* One level of d: 2*N + 1 is a DIM_TOTAL of 2*N and 1, 2*N the DIM_FACTORS 2 and N. Without memory
+ * it is the number 0, and the context has failed. */
+DimView dim_view(Ctx *cx, Dim d)
+{
+    static const DimShape shape[] = {
+        [D_DIV] = DIM_QUOTIENT, [D_MOD] = DIM_REMAINDER, [D_MIN] = DIM_LEAST, [D_MAX] = DIM_GREATEST
+    };
+    int64_t number;
+    d = dim_now(d);
+    if (d->kind == D_SYM)
+        return (DimView){ .shape = DIM_SYMBOL };
+    if (d->kind != D_SUM)
+        return (DimView){ .shape = shape[d->kind], .n = d->of.n, .arg = d->of.arg };
+    if (dim_constant(d, &number))
+        return (DimView){ .shape = DIM_NUMBER, .number = number };
+    return d->sum.n > 1 ? view_terms(cx, d) : view_factors(cx, d->sum.term);
 }

@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- exact division, floor division, modulo
- * ------------------------------------------------------------ */
+/* ---- exact division, floor division, modulo ---- */
 
 /* t / by as monomials. */
 static bool divide_term(Ctx *cx, const Term *t, const Term *by, Term *out)
@@ -53,11 +52,14 @@ bool dim_divide_exact(Ctx *cx, Dim a, Dim b, Dim *out)
     return *out != NULL;
 }
 
+/* 2*N by 2 is N; N by 2 is N//2 where a fact says N % 2 = 0, else false. Never an error: by 0 it is
+ * false too. */
 bool dim_divide(Ctx *cx, Dim a, Dim b, Dim *out)
 {
     if (!a || !b)
         return false;
-    a = dim_now(a), b = dim_now(b);
+    a = dim_now(a);
+    b = dim_now(b);
     int64_t x, y;
     if (dim_constant(b, &y) && y == 0)
         return false;
@@ -99,10 +101,11 @@ static bool split_by(Ctx *cx, Dim a, int64_t c, Dim *whole, Dim *rest)
     const Term *t = dim_terms(a, one, &n);
     for (size_t i = 0; i < n; i++) {
         int64_t q = t[i].n ? t[i].coef / c : floordiv(t[i].coef, c);
+        int64_t left = t[i].coef - q * c;
         if (q)
-            w[nw] = t[i], w[nw++].coef = q;
-        if (t[i].coef - q * c)
-            r[nr] = t[i], r[nr++].coef = t[i].coef - q * c;
+            w[nw++] = (Term){ q, t[i].n, t[i].atom };
+        if (left)
+            r[nr++] = (Term){ left, t[i].n, t[i].atom };
     }
     *whole = dim_make_sum(cx, w, nw);
     *rest = dim_make_sum(cx, r, nr);
@@ -207,37 +210,55 @@ static bool cancel(Ctx *cx, Dim *a, Dim *b)
     return false;
 }
 
+static Dim negative(Ctx *cx, Dim a) { return dim_combine(cx, dim_int(cx, 0), -1, a); }
+
+static Dim divide_by_number(Ctx *cx, Dim a, int64_t c)
+{
+    Dim whole, rest;
+    if (c == 0)
+        return fail(cx, E_VALUE, "integer division of a dimension by zero"), NULL;
+    if (c == INT64_MIN)
+        return dim_overflow(cx);
+    if (c < 0) {
+        a = negative(cx, a);
+        c = -c;
+    }
+    if (!a || !split_by(cx, a, c, &whole, &rest))
+        return NULL;
+    rest = quotient(cx, rest, c);
+    return rest ? dim_combine(cx, whole, 1, rest) : NULL;
+}
+
+/* Is 0 <= rest < b, for room = b - rest? */
+static bool is_remainder(Ctx *cx, Dim rest, Dim room)
+{
+    return room && dim_nonneg(cx, rest) && dim_nonneg(cx, dim_plus(cx, room, -1));
+}
+
+/* rest // b for what split_by_product has left; b is no number. */
+static Dim divide_rest(Ctx *cx, Dim rest, Dim b)
+{
+    Dim room = dim_combine(cx, b, -1, rest);
+    if (cancel(cx, &rest, &b))
+        return dim_floor_div(cx, rest, b);
+    if (is_remainder(cx, rest, room))
+        return dim_int(cx, 0);
+    return dim_make_atom(cx, D_DIV, (Dim[]){ rest, b }, 2);
+}
+
+/* Terms that b divides leave the quotient: (2*N + M)//N is 2 + M//N. */
 Dim dim_floor_div(Ctx *cx, Dim a, Dim b)
 {
     int64_t c;
-    Dim whole, rest;
-    if (dim_constant(b, &c)) {
-        if (c == 0)
-            return fail(cx, E_VALUE, "integer division of a dimension by zero"), NULL;
-        if (c == INT64_MIN)
-            return dim_overflow(cx);
-        if (c < 0) {
-            a = dim_combine(cx, dim_int(cx, 0), -1, a);
-            c = -c;
-        }
-        if (!a || !split_by(cx, a, c, &whole, &rest) || !(rest = quotient(cx, rest, c)))
-            return NULL;
-        return dim_combine(cx, whole, 1, rest);
-    }
-    Dim exact;
+    Dim exact, whole, rest;
+    if (dim_constant(b, &c))
+        return divide_by_number(cx, a, c);
     if (dim_divide_exact(cx, a, b, &exact))
         return exact;
     if (!split_by_product(cx, a, b, &whole, &rest))
         return NULL;
-    if (!dim_is_value(rest, 0)) {
-        Dim room = dim_combine(cx, b, -1, rest);
-        if (cancel(cx, &rest, &b))
-            rest = dim_floor_div(cx, rest, b);
-        else if (room && dim_nonneg(cx, rest) && dim_nonneg(cx, dim_plus(cx, room, -1)))
-            rest = dim_int(cx, 0);
-        else
-            rest = dim_make_atom(cx, D_DIV, (Dim[]){ rest, b }, 2);
-    }
+    if (!dim_is_value(rest, 0))
+        rest = divide_rest(cx, rest, b);
     return rest ? dim_combine(cx, whole, 1, rest) : NULL;
 }
 
@@ -283,24 +304,28 @@ static Dim remainder_of(Ctx *cx, Dim a, int64_t c)
     return dim_make_atom(cx, D_MOD, (Dim[]){ a, dim_int(cx, c) }, 2);
 }
 
+static Dim modulo_number(Ctx *cx, Dim a, int64_t c)
+{
+    if (c == 0)
+        return fail(cx, E_VALUE, "modulo of a dimension by zero"), NULL;
+    if (c == 1 || c == -1)
+        return dim_int(cx, 0);
+    if (c > 0)
+        return remainder_of(cx, a, c);
+    if (c == INT64_MIN)
+        return dim_overflow(cx);
+    Dim minus = negative(cx, a); /* a % -c = -(-a % c) */
+    Dim m = minus ? remainder_of(cx, minus, -c) : NULL;
+    return m ? negative(cx, m) : NULL;
+}
+
+/* Terms that b divides are left out: (2*N + M) % N is M % N. */
 Dim dim_modulo(Ctx *cx, Dim a, Dim b)
 {
     int64_t c;
     Dim whole, rest, out;
     if (dim_constant(b, &c)) {
-        if (c == 0)
-            return fail(cx, E_VALUE, "modulo of a dimension by zero"), NULL;
-        if (c == 1 || c == -1)
-            return dim_int(cx, 0);
-        if (c < 0) { /* a % -c = -(-a % c) */
-            if (c == INT64_MIN)
-                return dim_overflow(cx);
-            Dim minus = dim_combine(cx, dim_int(cx, 0), -1, a);
-            Dim m = minus ? remainder_of(cx, minus, -c) : NULL;
-            out = m ? dim_combine(cx, dim_int(cx, 0), -1, m) : NULL;
-        } else {
-            out = remainder_of(cx, a, c);
-        }
+        out = modulo_number(cx, a, c);
         return out ? dim_now(out) : NULL;
     }
     if (dim_divide_exact(cx, a, b, &whole))
@@ -308,7 +333,7 @@ Dim dim_modulo(Ctx *cx, Dim a, Dim b)
     if (!split_by_product(cx, a, b, &whole, &rest))
         return NULL;
     Dim room = dim_combine(cx, b, -1, rest);
-    if (room && dim_nonneg(cx, rest) && dim_nonneg(cx, dim_plus(cx, room, -1)))
+    if (is_remainder(cx, rest, room))
         return rest;
     out = dim_make_atom(cx, D_MOD, (Dim[]){ rest, b }, 2);
     return out ? dim_now(out) : NULL;
@@ -319,8 +344,7 @@ Dim dim_mod(Ctx *cx, Dim a, Dim b)
     return a && b ? dim_modulo(cx, dim_now(a), dim_now(b)) : NULL;
 }
 
-/* ---- min and max
- * ---------------------------------------------------------------------------------------- */
+/* ---- min and max ---- */
 
 /* Add d to the arguments of a min or max unless another one is always better; drop those that it
  * beats. */

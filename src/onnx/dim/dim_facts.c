@@ -5,10 +5,10 @@
 
 #include <assert.h>
 
-/* ---- facts
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- facts ---- */
 
+/* The range becomes what both the old one and [lo, hi] say; E_VALUE where nothing is left. One of a
+ * single number makes the symbol that number. */
 void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi)
 {
     assert(sym->kind == D_SYM);
@@ -78,7 +78,12 @@ static bool occurs(Dim atom, Dim d)
 }
 
 /* Which atom is best replaced: a symbol of ours, a younger symbol of the user's, anything else. */
-static int worth(Dim atom) { return atom->kind != D_SYM ? 1 : atom->sym.fresh ? 3 : 2; }
+static int worth(Dim atom)
+{
+    if (atom->kind != D_SYM)
+        return 1;
+    return atom->sym.fresh ? 3 : 2;
+}
 
 /* e = 0 solved for one atom. */
 static bool solve(Ctx *cx, Dim e, Dim *atom, Dim *value)
@@ -228,9 +233,10 @@ void dim_scope_close(Ctx *cx)
 
 void dim_on_pin(Ctx *cx, DimPin pin) { dims_of(cx)->pin = pin; }
 
-/* ---- broadcasting
- * ---------------------------------------------------------------------------------------------- */
+/* ---- broadcasting ---- */
 
+/* a broadcast with b, of which nothing more is known: the symbol that an earlier call made for the
+ * same two, or a fresh one. */
 static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
 {
     struct Dims *ds = dims_of(cx);
@@ -255,11 +261,14 @@ static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
     return true;
 }
 
+/* 1 and N are N; 3 and N are 3 (N is 3 or 1 then, a fact from here on); N and M are a fresh symbol;
+ * 2 and 3 are false. */
 bool dim_broadcast(Ctx *cx, Dim a, Dim b, Dim *out)
 {
     if (!a || !b)
         return false;
-    a = dim_now(a), b = dim_now(b);
+    a = dim_now(a);
+    b = dim_now(b);
     Dim one = dim_int(cx, 1);
     Tri eq = dim_equal(cx, a, b);
     Tri a_one = dim_equal(cx, a, one);

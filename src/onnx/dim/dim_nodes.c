@@ -22,8 +22,7 @@ static Ox plain(Graph *g, const char *op, Ox a, Ox b)
 
 static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
 
-/* ---- where a symbol's number is
- * ------------------------------------------------------------------------ */
+/* ---- where a symbol's number is ---- */
 
 /* The number of a symbol: (extent - shift) / scale, of an extent of v; axis < 0: v itself. */
 typedef struct SizeOf {
@@ -101,6 +100,8 @@ static bool decided_elsewhere(Graph *g, Dim d, Ox from)
 
 static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope);
 
+/* *scope becomes the deeper one of itself and the scopes that define what d is made of. False with
+ * an error when g does not see one of them, or when no value has a symbol's number. */
 static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
 {
     DimView v = dim_view(g->cx, d);
@@ -150,20 +151,26 @@ static Ox as_list(Graph *g, Ox v)
     return is_list ? n->in[0] : ox_make_plain(g, "Reshape", INPUTS(v, number(g, 1)), NULL, 0);
 }
 
+/* A symbol from the value that has it: the value itself, or (Gather(Shape(v), axis) - shift) /
+ * scale for a size of v. */
+static Ox size_of(Graph *g, const SizeOf *from)
+{
+    if (from->axis < 0)
+        return as_list(g, from->v);
+    Ox shape = ox_make_plain(g, "Shape", INPUTS(from->v), NULL, 0);
+    Ox at = number(g, from->axis);
+    Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
+    if (from->shift)
+        x = plain(g, "Sub", x, number(g, from->shift));
+    return from->scale > 1 ? plain(g, "Div", x, number(g, from->scale)) : x;
+}
+
 static Ox symbol(Known *k, Graph *g, Dim d)
 {
     SizeOf from;
     Dim left, right;
-    if (find_symbol(g, d, &from)) {
-        if (from.axis < 0)
-            return as_list(g, from.v);
-        Ox shape = ox_make_plain(g, "Shape", INPUTS(from.v), NULL, 0);
-        Ox at = number(g, from.axis);
-        Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
-        if (from.shift)
-            x = plain(g, "Sub", x, number(g, from.shift));
-        return from.scale > 1 ? plain(g, "Div", x, number(g, from.scale)) : x;
-    }
+    if (find_symbol(g, d, &from))
+        return size_of(g, &from);
     if (!dim_broadcast_of(d, &left, &right))
         return POISON;
     Ox a = compute(k, g, left);
@@ -172,8 +179,7 @@ static Ox symbol(Known *k, Graph *g, Dim d)
     return ox_make_plain(g, "Where", INPUTS(one, b, a), NULL, 0);
 }
 
-/* ---- arithmetic
- * -------------------------------------------------------------------------------------------- */
+/* ---- arithmetic ---- */
 
 /* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too
  * large where it is not b's. 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of
@@ -215,21 +221,34 @@ static Ox lesser(Graph *g, Ox a, Ox b, bool least)
     return ox_make_plain(g, "Where", least ? INPUTS(less, a, b) : INPUTS(less, b, a), NULL, 0);
 }
 
+/* -3 and -3*N can be taken away from the terms before them. */
+static bool is_negative(Ctx *cx, Dim d)
+{
+    DimView term = dim_view(cx, d);
+    DimView first = term.shape == DIM_FACTORS ? dim_view(cx, term.arg[0]) : term;
+    return first.shape == DIM_NUMBER && first.number < 0 && first.number != INT64_MIN;
+}
+
+/* x and one more term of a sum: a - 3 reads better than a + -3. */
+static Ox add_term(Known *k, Graph *g, Ox x, Dim term)
+{
+    Ctx *cx = g->cx;
+    if (!is_negative(cx, term))
+        return plain(g, "Add", x, compute(k, g, term));
+    return plain(g, "Sub", x, compute(k, g, dim_sub(cx, dim_int(cx, 0), term)));
+}
+
+/* The terms, factors or arguments of v from left to right. */
 static Ox join(Known *k, Graph *g, const DimView *v)
 {
     Ox x = compute(k, g, v->arg[0]);
     for (uint32_t i = 1; i < v->n && ox_ok(x); i++) {
-        DimView term = dim_view(g->cx, v->arg[i]);
-        DimView first = { 0 };
-        bool minus = false;
-        if (v->shape == DIM_TOTAL) { /* a - 3 reads better than a + -3 */
-            first = term.shape == DIM_FACTORS ? dim_view(g->cx, term.arg[0]) : term;
-            minus = first.shape == DIM_NUMBER && first.number < 0 && first.number != INT64_MIN;
+        if (v->shape == DIM_TOTAL) {
+            x = add_term(k, g, x, v->arg[i]);
+            continue;
         }
-        Ox y = compute(k, g, minus ? dim_sub(g->cx, dim_int(g->cx, 0), v->arg[i]) : v->arg[i]);
-        if (v->shape == DIM_TOTAL)
-            x = plain(g, minus ? "Sub" : "Add", x, y);
-        else if (v->shape == DIM_FACTORS)
+        Ox y = compute(k, g, v->arg[i]);
+        if (v->shape == DIM_FACTORS)
             x = plain(g, "Mul", x, y);
         else
             x = lesser(g, x, y, v->shape == DIM_LEAST);
@@ -265,8 +284,7 @@ static Ox compute(Known *k, Graph *g, Dim d)
     return x;
 }
 
-/* ---- the whole value
- * ------------------------------------------------------------------------------------------ */
+/* ---- the whole value ---- */
 
 /* Items as one list: runs of numbers are one constant. */
 static Ox list(Known *k, Graph *g, const Dim *items, int64_t n)
@@ -291,6 +309,8 @@ static bool is_of_scalar(Ox x)
         ox_dtype(x->node->in[0]) == DT_INT64;
 }
 
+/* A value of kind OX_DIMS as nodes, in the outermost scope that sees what its items are made of;
+ * any other value as it is. */
 Ox dims_to_nodes(Graph *g, Ox v)
 {
     if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
@@ -302,10 +322,10 @@ Ox dims_to_nodes(Graph *g, Ox v)
         if (!scope_of(k, g, v->items[i], &scope))
             return POISON;
     Ox x = list(k, scope, v->items, v->n_items);
-    if (ox_rank(v) == 0)
-        x = is_of_scalar(x)
-            ? x->node->in[0]
-            : ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
+    if (ox_rank(v) == 0 && is_of_scalar(x))
+        x = x->node->in[0];
+    else if (ox_rank(v) == 0)
+        x = ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
     if (ox_ok(x) && ox_dtype(v) != DT_INT64)
         x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));
     return x;

@@ -3,8 +3,7 @@
  * bounds that floor division, modulo, min and max have by their meaning. */
 #include "onnx/dim/dim.h"
 
-/* ---- ranges
- * ------------------------------------------------------------------------------------------ */
+/* ---- ranges ---- */
 
 static int64_t sat_add(int64_t a, int64_t b)
 {
@@ -13,7 +12,9 @@ static int64_t sat_add(int64_t a, int64_t b)
     if (dim_unbounded(b))
         return b;
     int64_t r;
-    return add_ok(a, b, &r) ? r : a > 0 ? DIM_MAX : NO_LOW;
+    if (add_ok(a, b, &r))
+        return r;
+    return a > 0 ? DIM_MAX : NO_LOW;
 }
 
 static int64_t sat_mul(int64_t a, int64_t b)
@@ -40,22 +41,33 @@ static Range range_mul(Range a, Range b)
 
 static Range range_sum(Dim d);
 
+/* The least x // b for b in y, whose numbers are positive: the largest b brings x nearest to 0. */
+static int64_t least_quotient(int64_t x, Range y)
+{
+    if (x == NO_LOW)
+        return NO_LOW;
+    if (x < 0)
+        return floordiv(x, y.lo);
+    return y.hi == DIM_MAX ? 0 : floordiv(x, y.hi);
+}
+
+static int64_t largest_quotient(int64_t x, Range y)
+{
+    if (x == DIM_MAX)
+        return DIM_MAX;
+    if (x >= 0)
+        return floordiv(x, y.lo);
+    return y.hi == DIM_MAX ? -1 : floordiv(x, y.hi);
+}
+
+/* The quotient is monotone in a; in b it tends to 0 or -1. */
 static Range range_div(Dim a, Dim b)
 {
     Range x = dim_range_of(a);
     Range y = dim_range_of(b);
     if (y.lo < 1)
         return (Range){ NO_LOW, DIM_MAX };
-    /* the quotient is monotone in a; in b it tends to 0 or -1 */
-    Range r;
-    r.lo = x.lo >= 0     ? (y.hi == DIM_MAX ? 0 : floordiv(x.lo, y.hi))
-        : x.lo == NO_LOW ? NO_LOW
-                         : floordiv(x.lo, y.lo);
-    r.hi = x.hi == DIM_MAX ? DIM_MAX
-        : x.hi >= 0        ? floordiv(x.hi, y.lo)
-        : y.hi == DIM_MAX  ? -1
-                           : floordiv(x.hi, y.hi);
-    return r;
+    return (Range){ least_quotient(x.lo, y), largest_quotient(x.hi, y) };
 }
 
 static Range range_mod(Dim a, Dim b)
@@ -162,9 +174,7 @@ bool dim_is_count(Ctx *cx, Dim d)
     return dim_range_of(now).lo >= 0 && counts(now);
 }
 
-/* ---- proofs
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- proofs ---- */
 
 /* e with the coefficient of one term changed by removing it: *rest = e - coef*atom, for a term that
  * is one atom. */
@@ -238,6 +248,16 @@ static bool prove_factor(Ctx *cx, Dim e, int depth, int *budget)
     return false;
 }
 
+/* Is e >= 0, by what is known of t, one of its terms: a quotient, a remainder or an extreme? */
+static bool prove_term(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
+{
+    switch (t->atom[0]->kind) {
+    case D_DIV: return prove_div(cx, e, t, depth, budget);
+    case D_MOD: return prove_mod(cx, e, t, depth, budget);
+    default:    return prove_extreme(cx, e, t, depth, budget);
+    }
+}
+
 /* Is e >= 0 at every point? */
 static bool prove(Ctx *cx, Dim e, int depth, int *budget)
 {
@@ -264,10 +284,7 @@ static bool prove(Ctx *cx, Dim e, int depth, int *budget)
     for (size_t i = 0; i < n; i++) {
         if (t[i].n != 1 || t[i].atom[0]->kind == D_SYM)
             continue;
-        Kind kind = (Kind)t[i].atom[0]->kind;
-        if (kind == D_DIV       ? prove_div(cx, e, &t[i], depth, budget)
-                : kind == D_MOD ? prove_mod(cx, e, &t[i], depth, budget)
-                                : prove_extreme(cx, e, &t[i], depth, budget))
+        if (prove_term(cx, e, &t[i], depth, budget))
             return true;
     }
     return false;
@@ -333,8 +350,11 @@ Tri dim_le(Ctx *cx, Dim a, Dim b)
 
 Tri dim_lt(Ctx *cx, Dim a, Dim b)
 {
-    Tri back = dim_le(cx, b, a);
-    return back == YES ? NO : back == NO ? YES : UNKNOWN;
+    switch (dim_le(cx, b, a)) {
+    case YES: return NO;
+    case NO:  return YES;
+    default:  return UNKNOWN;
+    }
 }
 
 /* k*c*(x//c) = k*x - k*(x%c): the form in which a fact about x%c helps. */
@@ -394,6 +414,7 @@ static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
     return false;
 }
 
+/* NO: they differ whatever their symbols are. UNKNOWN: they may be equal for some. */
 Tri dim_equal(Ctx *cx, Dim a, Dim b)
 {
     int64_t v;

@@ -1,9 +1,7 @@
 /* dim_text.c - dimensions as text, "2*N + 1" and "min(N, 7)", and the same text read again. */
 #include "onnx/dim/dim.h"
 
-/* ---- text
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- text ---- */
 
 static void print_dim(Buf *b, Dim d);
 
@@ -62,7 +60,10 @@ static void print_dim(Buf *b, Dim d)
         buf_str(b, "0");
     for (size_t i = 0; i < n; i++) {
         bool minus = t[i].coef < 0;
-        buf_str(b, i == 0 ? (minus ? "-" : "") : minus ? " - " : " + ");
+        if (i > 0)
+            buf_str(b, minus ? " - " : " + ");
+        else if (minus)
+            buf_str(b, "-");
         print_term(b, &t[i], i > 0 || !minus);
     }
 }
@@ -76,8 +77,10 @@ Str dim_text(Ctx *cx, Dim d)
     return buf_done(&b);
 }
 
-/* ---- parsing: sum = product (("+" | "-") product)*  product = factor (("*" | "//" | "%") factor)*
- * ----------------------- */
+/* ---- parsing ----
+ *
+ *     sum = product (("+" | "-") product)*
+ *     product = factor (("*" | "//" | "%") factor)* */
 
 typedef struct Reader {
     Ctx *cx;
