@@ -17,8 +17,7 @@
 
 #include <stdlib.h>
 
-/* ---- reading
- * -------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 #define ONNX_HEAD "onnx::"
 #define FORM_HEAD "one.of::"
@@ -237,24 +236,33 @@ static Tree *named(Reader *r)
     return word_call(r, t);
 }
 
+static Tree *factor(Reader *r);
+
+/* t becomes the negative of the factor that follows. */
+static Tree *negated(Reader *r, Tree *t)
+{
+    t->kind = N_NEG;
+    t->arg = new(r->cx, Tree *);
+    t->n_arg = 1;
+    if (++r->depth > MAX_DEPTH)
+        return broken(r, "the expression is nested too deeply");
+    t->arg[0] = factor(r);
+    r->depth--;
+    return t->arg[0] ? t : NULL;
+}
+
+/* factor = NUMBER | STRING | "-" factor | "(" expr ")" | "[" exprs "]" | "true" | "false" | "none"
+ *        | named */
 static Tree *factor(Reader *r)
 {
     char c = peek(r);
-    Tree *t = tree(r, N_NONE);
     if (digit(c) || c == '.')
         return number(r);
     if (c == '"')
         return string(r);
-    if (take(r, "-")) {
-        t->kind = N_NEG;
-        t->arg = new(r->cx, Tree *);
-        t->n_arg = 1;
-        if (++r->depth > MAX_DEPTH)
-            return broken(r, "the expression is nested too deeply");
-        t->arg[0] = factor(r);
-        r->depth--;
-        return t->arg[0] ? t : NULL;
-    }
+    Tree *t = tree(r, N_NONE);
+    if (take(r, "-"))
+        return negated(r, t);
     if (take(r, "(")) {
         Tree *inner = expr(r);
         return inner && want(r, ")") ? inner : NULL;
@@ -310,21 +318,31 @@ static Tree *expr(Reader *r)
     return t;
 }
 
+typedef struct GuardWord {
+    const char *text;
+    GuardKind kind;
+} GuardWord;
+
+static const GuardWord guard_tests[] = {
+    { "float", G_FLOAT }, { "int", G_INT },     { "bool", G_BOOL }, { "complex", G_COMPLEX },
+    { "const", G_CONST }, { "given", G_GIVEN }, { "none", G_NONE },
+};
+static const GuardWord guard_compares[] = {
+    { "!=", G_NE }, { "<=", G_LE }, { ">=", G_GE }, { "=", G_EQ }, { "<", G_LT }, { ">", G_GT },
+};
+
+/* The word that comes next, which is taken; NULL when it is none of these. */
+static const GuardWord *take_word(Reader *r, const GuardWord *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (take(r, words[i].text))
+            return &words[i];
+    return NULL;
+}
+
+/* guard = "not" guard | TEST "(" expr ")" | expr COMPARE expr */
 static Guard *guard(Reader *r)
 {
-    static const struct {
-        const char *name;
-        GuardKind kind;
-    } tests[] = {
-        { "float", G_FLOAT }, { "int", G_INT },     { "bool", G_BOOL }, { "complex", G_COMPLEX },
-        { "const", G_CONST }, { "given", G_GIVEN }, { "none", G_NONE },
-    };
-    static const struct {
-        const char *name;
-        GuardKind kind;
-    } compares[] = {
-        { "!=", G_NE }, { "<=", G_LE }, { ">=", G_GE }, { "=", G_EQ }, { "<", G_LT }, { ">", G_GT },
-    };
     Guard *g = new(r->cx, Guard);
     if (take(r, "not")) {
         g->kind = G_NOT;
@@ -334,19 +352,20 @@ static Guard *guard(Reader *r)
         r->depth--;
         return g->inner ? g : NULL;
     }
-    for (size_t i = 0; i < COUNT(tests); i++)
-        if (take(r, tests[i].name)) {
-            g->kind = tests[i].kind;
-            return want(r, "(") && (g->a = expr(r)) && want(r, ")") ? g : NULL;
-        }
-    if (!(g->a = expr(r)))
+    const GuardWord *test = take_word(r, guard_tests, COUNT(guard_tests));
+    if (test) {
+        g->kind = test->kind;
+        return want(r, "(") && (g->a = expr(r)) && want(r, ")") ? g : NULL;
+    }
+    g->a = expr(r);
+    if (!g->a)
         return NULL;
-    for (size_t i = 0; i < COUNT(compares); i++)
-        if (take(r, compares[i].name)) {
-            g->kind = compares[i].kind;
-            return (g->b = expr(r)) ? g : NULL;
-        }
-    return broken(r, "a guard compares, as in keepdim = true");
+    const GuardWord *compare = take_word(r, guard_compares, COUNT(guard_compares));
+    if (!compare)
+        return broken(r, "a guard compares, as in keepdim = true");
+    g->kind = compare->kind;
+    g->b = expr(r);
+    return g->b ? g : NULL;
 }
 
 static bool let(Reader *r, Alternative *a)
@@ -546,19 +565,25 @@ static bool function_name(Reader *r, Rule *out)
         broken_at(r, at, "expected a function's name, as in my.domain::Op");
 }
 
+/* ("kinds" LINE | "promote" LINE | "layout" LINE | "function" NAME)* and then the body, of which
+ * only the place is kept: it is read when a node first needs the rule. */
 static bool settings_then_body(Reader *r, Rule *out)
 {
     for (;;) {
-        if (take(r, "kinds"))
-            out->kinds_at = (uint32_t)r->at + 1, out->kinds = rest_of_line(r);
-        else if (take(r, "promote"))
-            out->promote_at = (uint32_t)r->at + 1, out->promote = rest_of_line(r);
-        else if (take(r, "layout"))
-            out->layout_at = (uint32_t)r->at + 1, out->layout = rest_of_line(r);
-        else if (!take(r, "function"))
+        if (take(r, "kinds")) {
+            out->kinds_at = (uint32_t)r->at + 1;
+            out->kinds = rest_of_line(r);
+        } else if (take(r, "promote")) {
+            out->promote_at = (uint32_t)r->at + 1;
+            out->promote = rest_of_line(r);
+        } else if (take(r, "layout")) {
+            out->layout_at = (uint32_t)r->at + 1;
+            out->layout = rest_of_line(r);
+        } else if (!take(r, "function")) {
             break;
-        else if (!function_name(r, out))
+        } else if (!function_name(r, out)) {
             return false;
+        }
     }
     out->body = new(r->cx, struct RuleBody);
     out->body->start = (uint32_t)r->at;

@@ -57,6 +57,18 @@ static RuleVal wrong(Run *run, const Tree *t, ErrorCode code, const char *what)
     return rv_ox(POISON);
 }
 
+/* The same with values in the text; false, for functions that say so. */
+static bool PRINTF_LIKE(3, 4) refuse_value(Run *run, const Tree *t, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    wrong(run, t, E_USAGE, text);
+    return false;
+}
+
 static RuleVal eval(Run *run, const Tree *t);
 
 static RuleVal look_up(Run *run, const Tree *t)
@@ -88,6 +100,33 @@ static bool as_double(RuleVal v, double *out)
     }
 }
 
+/* Of an int or a bool; 0 of anything else. */
+static int64_t as_int(RuleVal v)
+{
+    if (v.tag == RV_BOOL)
+        return v.b;
+    return v.tag == RV_INT ? v.i : 0;
+}
+
+static MUST_USE bool int_result(char operator, int64_t a, int64_t b, int64_t *out)
+{
+    switch (operator) {
+    case '+': return add_ok(a, b, out);
+    case '-': return sub_ok(a, b, out);
+    default:  return mul_ok(a, b, out);
+    }
+}
+
+double arith_result(char operator, double a, double b)
+{
+    switch (operator) {
+    case '+': return a + b;
+    case '-': return a - b;
+    case '*': return a * b;
+    default:  return a / b;
+    }
+}
+
 /* Ints stay ints but for "/", which is true division as in Python. */
 static RuleVal arithmetic(Run *run, const Tree *t)
 {
@@ -100,18 +139,14 @@ static RuleVal arithmetic(Run *run, const Tree *t)
         return wrong(run, t, E_USAGE,
                      "arithmetic is on numbers; use Add, Sub, Mul, Div for tensors");
     if (a.tag != RV_FLOAT && b.tag != RV_FLOAT && t->i != '/') {
-        int64_t m = a.tag == RV_BOOL ? a.b : a.i;
-        int64_t n = b.tag == RV_BOOL ? b.b : b.i;
         int64_t out;
-        bool fits = t->i == '+' ? add_ok(m, n, &out)
-            : t->i == '-'       ? sub_ok(m, n, &out)
-                                : mul_ok(m, n, &out);
-        return fits ? rv_int(out) : wrong(run, t, E_VALUE, "the number does not fit 64 bits");
+        if (!int_result((char)t->i, as_int(a), as_int(b), &out))
+            return wrong(run, t, E_VALUE, "the number does not fit 64 bits");
+        return rv_int(out);
     }
     if (t->i == '/' && y == 0)
         return wrong(run, t, E_VALUE, "division by zero");
-    double f = t->i == '+' ? x + y : t->i == '-' ? x - y : t->i == '*' ? x * y : x / y;
-    return (RuleVal){ .tag = RV_FLOAT, .f = f };
+    return (RuleVal){ .tag = RV_FLOAT, .f = arith_result((char)t->i, x, y) };
 }
 
 static RuleVal negated(Run *run, const Tree *t)
@@ -139,7 +174,6 @@ static RuleVal list(Run *run, const Tree *t)
         vec_push(run->cx, &items, v);
     }
     size_t n = items.n;
-    RuleVal out = { .tag = tensors ? RV_OXS : floats ? RV_FLOATS : RV_INTS };
     int64_t *is = new_array(run->cx, int64_t, n + 1);
     double *fs = new_array(run->cx, double, n + 1);
     Ox *os = new_array(run->cx, Ox, n + 1);
@@ -152,15 +186,13 @@ static RuleVal list(Run *run, const Tree *t)
         else if (tensors || !as_double(v, &fs[i]))
             return wrong(run, t, E_USAGE, "a list holds numbers, or tensors, not both");
         else
-            is[i] = v.tag == RV_BOOL ? v.b : v.tag == RV_INT ? v.i : 0;
+            is[i] = as_int(v);
     }
     if (tensors)
-        out.oxs.at = os, out.oxs.n = n;
-    else if (floats)
-        out.floats.at = fs, out.floats.n = n;
-    else
-        out.ints.at = is, out.ints.n = n;
-    return out;
+        return (RuleVal){ .tag = RV_OXS, .oxs = { os, n } };
+    if (floats)
+        return (RuleVal){ .tag = RV_FLOATS, .floats = { fs, n } };
+    return (RuleVal){ .tag = RV_INTS, .ints = { is, n } };
 }
 
 /* A 0-d constant of type t; floats are rounded once, ints must be whole. */
@@ -168,7 +200,7 @@ static Ox number_ox(Run *run, const Tree *at, RuleVal v, DType t)
 {
     Graph *g = run->env->g;
     if (t == DT_BOOL)
-        return ox_bool(g, v.tag == RV_FLOAT ? v.f != 0 : v.tag == RV_BOOL ? v.b : v.i != 0);
+        return ox_bool(g, v.tag == RV_FLOAT ? v.f != 0 : as_int(v) != 0);
     if (v.tag == RV_FLOAT && dtype_is_int(t)) {
         if (v.f != (double)(int64_t)v.f)
             return wrong(run, at, E_VALUE, "a fraction where the operator takes whole numbers").ox;
@@ -176,9 +208,10 @@ static Ox number_ox(Run *run, const Tree *at, RuleVal v, DType t)
     }
     if (v.tag == RV_FLOAT)
         return ox_number(g, t, v.f);
-    return ox_integer(g, t, v.tag == RV_BOOL ? v.b : v.i);
+    return ox_integer(g, t, as_int(v));
 }
 
+/* dtype(x), rank(x), cast(x, type), like(number, x) */
 static RuleVal function(Run *run, const Tree *t)
 {
     RuleVal a = eval(run, t->arg[0]);
@@ -216,7 +249,11 @@ static const FormalArg *formal(const OpVersion *v, size_t i)
 {
     if (!v || v->n_in == 0)
         return NULL;
-    return i < v->n_in ? &v->in[i] : v->in[v->n_in - 1].option == 2 ? &v->in[v->n_in - 1] : NULL;
+    enum { VARIADIC = 2 };
+    const FormalArg *last = &v->in[v->n_in - 1];
+    if (i < v->n_in)
+        return &v->in[i];
+    return last->option == VARIADIC ? last : NULL;
 }
 
 static const FormalType *formal_type(const OpVersion *v, const char *name)
@@ -314,6 +351,19 @@ static bool spread(Run *run, const Tree *t, RuleVals *out)
     return true;
 }
 
+/* The kind of attribute that v is by itself. */
+static AttrKind own_kind(RuleVal v)
+{
+    switch (v.tag) {
+    case RV_INT:
+    case RV_BOOL:  return ATTR_INT;
+    case RV_FLOAT: return ATTR_FLOAT;
+    case RV_STR:   return ATTR_STRING;
+    case RV_INTS:  return ATTR_INTS;
+    default:       return ATTR_FLOATS;
+    }
+}
+
 /* An attribute takes the kind that the signature says; a custom operator's takes the value's
  * own. */
 static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
@@ -325,30 +375,20 @@ static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
         return false;
     if (v.tag == RV_NONE)
         return true;
-    bool number = as_double(v, &f);
-    bool whole = v.tag == RV_INT || v.tag == RV_BOOL;
-    int64_t i = v.tag == RV_BOOL ? v.b : v.tag == RV_INT ? v.i : 0;
-    if (kind == ATTR_NONE)
-        kind = whole           ? ATTR_INT
-            : number           ? ATTR_FLOAT
-            : v.tag == RV_STR  ? ATTR_STRING
-            : v.tag == RV_INTS ? ATTR_INTS
-                               : ATTR_FLOATS;
-    out->kind = kind;
-    if (kind == ATTR_INT && whole)
-        out->i = i;
-    else if (kind == ATTR_FLOAT && number)
-        out->f = f;
+    const char *name = out->name;
+    kind = kind == ATTR_NONE ? own_kind(v) : kind;
+    if (kind == ATTR_INT && (v.tag == RV_INT || v.tag == RV_BOOL))
+        *out = INT(name, as_int(v));
+    else if (kind == ATTR_FLOAT && as_double(v, &f))
+        *out = FLOAT(name, f);
     else if (kind == ATTR_STRING && v.tag == RV_STR)
-        out->s = v.s;
+        *out = STRING(name, v.s);
     else if (kind == ATTR_INTS && v.tag == RV_INTS)
-        out->ints = v.ints.at, out->n = v.ints.n;
+        *out = INT_LIST(name, v.ints.at, v.ints.n);
     else if (kind == ATTR_FLOATS && v.tag == RV_FLOATS)
-        out->floats = v.floats.at, out->n = v.floats.n;
+        *out = (Attr){ .name = name, .kind = kind, .floats = v.floats.at, .n = v.floats.n };
     else
-        return !is_poison(
-            wrong(run, s->value, E_USAGE,
-                  str_fmt(run->cx, "attribute %s does not take this value", s->name->s)->s));
+        return refuse_value(run, s->value, "attribute %s does not take this value", name);
     return true;
 }
 
@@ -361,10 +401,8 @@ static bool attributes(Run *run, const Tree *t, const OpVersion *v, Attr **out)
         const FormalAttr *formal = onnx_attr(v, t->attr[i].name->s);
         AttrKind kind = formal ? formal->kind : ATTR_NONE;
         if (v && kind == ATTR_NONE)
-            return !is_poison(wrong(run, t->attr[i].value, E_USAGE,
-                                    str_fmt(run->cx, "%s has no attribute %s in opset %d", t->s->s,
-                                            t->attr[i].name->s, ONNX_NEWEST)
-                                        ->s));
+            return refuse_value(run, t->attr[i].value, "%s has no attribute %s in opset %d",
+                                t->s->s, t->attr[i].name->s, ONNX_NEWEST);
         if (!attribute(run, &t->attr[i], kind, &(*out)[i]))
             return false;
     }
@@ -408,6 +446,8 @@ static bool call_custom(Run *run, const Tree *t, OxList in, const Attr *attr, Ox
     return ox_make_custom(run->env->g, t->domain, t->s, in, attr, t->n_attr, types, out, n);
 }
 
+/* An operator with n results; all of them POISON after an error. A mistake in a user's rule is told
+ * as the user's. */
 static bool call(Run *run, const Tree *t, Ox *out, size_t n)
 {
     RuleVals args = { 0 };
@@ -433,6 +473,7 @@ static bool call(Run *run, const Tree *t, Ox *out, size_t n)
     return false;
 }
 
+/* The value of an expression; a poison tensor after an error. */
 static RuleVal eval(Run *run, const Tree *t)
 {
     Ox one;
@@ -457,13 +498,21 @@ static RuleVal eval(Run *run, const Tree *t)
 
 /* ---- guards ---- */
 
+/* A number of the program counts as int64, float64 or bool. */
+static DType dtype_of_val(RuleVal v)
+{
+    switch (v.tag) {
+    case RV_OX:    return ox_dtype(v.ox);
+    case RV_INT:   return DT_INT64;
+    case RV_FLOAT: return DT_DOUBLE;
+    case RV_BOOL:  return DT_BOOL;
+    default:       return DT_NONE;
+    }
+}
+
 static bool holds_type(GuardKind k, RuleVal v)
 {
-    DType d = v.tag == RV_OX ? ox_dtype(v.ox)
-        : v.tag == RV_INT    ? DT_INT64
-        : v.tag == RV_FLOAT  ? DT_DOUBLE
-        : v.tag == RV_BOOL   ? DT_BOOL
-                             : DT_NONE;
+    DType d = dtype_of_val(v);
     switch (k) {
     case G_FLOAT: return dtype_is_float(d);
     case G_INT:   return dtype_is_int(d);
@@ -472,6 +521,20 @@ static bool holds_type(GuardKind k, RuleVal v)
     }
 }
 
+bool compare_numbers(GuardKind kind, double a, double b)
+{
+    switch (kind) {
+    case G_EQ: return a == b;
+    case G_NE: return a != b;
+    case G_LT: return a < b;
+    case G_LE: return a <= b;
+    case G_GT: return a > b;
+    default:   return a >= b;
+    }
+}
+
+/* Numbers, bools and dtypes compare by value, strings and none are equal or not, and a tensor
+ * equals nothing. False: an error. */
 static bool compare(Run *run, const Guard *g, RuleVal a, bool *out)
 {
     RuleVal b = eval(run, g->b);
@@ -479,14 +542,7 @@ static bool compare(Run *run, const Guard *g, RuleVal a, bool *out)
     if (is_poison(b))
         return false;
     if (as_double(a, &x) && as_double(b, &y)) {
-        switch (g->kind) {
-        case G_EQ: *out = x == y; break;
-        case G_NE: *out = x != y; break;
-        case G_LT: *out = x < y; break;
-        case G_LE: *out = x <= y; break;
-        case G_GT: *out = x > y; break;
-        default:   *out = x >= y; break;
-        }
+        *out = compare_numbers(g->kind, x, y);
         return true;
     }
     if (g->kind != G_EQ && g->kind != G_NE)
@@ -496,6 +552,7 @@ static bool compare(Run *run, const Guard *g, RuleVal a, bool *out)
     return true;
 }
 
+/* Does the guard hold, into *out? False: an error. */
 static bool holds(Run *run, const Guard *g, bool *out)
 {
     if (g->kind == G_NOT) {
@@ -556,6 +613,7 @@ static bool result(Run *run, const Tree *t, Ox *out)
     return !*out || ox_ok(*out);
 }
 
+/* The n results of the alternative that applies; one call may give them all. */
 static bool produce(Run *run, const Alternative *a, Ox *out, size_t n)
 {
     for (size_t i = 0; i < a->lets.n; i++)
@@ -565,15 +623,11 @@ static bool produce(Run *run, const Alternative *a, Ox *out, size_t n)
     if (a->results.n == 1 && n > 1) {
         if (first->kind == N_CALL)
             return call(run, first, out, n);
-        return !is_poison(
-            wrong(run, first, E_USAGE,
-                  str_fmt(run->cx, "the operator has %zu results: write (a, b)", n)->s));
+        return refuse_value(run, first, "the operator has %zu results: write (a, b)", n);
     }
     if (a->results.n != n)
-        return !is_poison(wrong(
-            run, first, E_USAGE,
-            str_fmt(run->cx, "the operator has %zu results, the rule gives %zu", n, a->results.n)
-                ->s));
+        return refuse_value(run, first, "the operator has %zu results, the rule gives %zu", n,
+                            a->results.n);
     for (size_t i = 0; i < n; i++)
         if (!result(run, a->results.at[i], &out[i]))
             return false;

@@ -72,7 +72,7 @@ static bool literal(const Tree *t, double *out)
     case N_ARITH:
         if (!literal(t->arg[0], &a) || !literal(t->arg[1], &b))
             return false;
-        *out = t->i == '+' ? a + b : t->i == '-' ? a - b : t->i == '*' ? a * b : a / b;
+        *out = arith_result((char)t->i, a, b);
         return true;
     default: return false;
     }
@@ -162,6 +162,9 @@ static bool taken_again(Find *f, Ox v)
     return true;
 }
 
+/* A name stands for the same value wherever it occurs: it is bound when it is first met. A `let` is
+ * bound to what its expression finds, a parameter of a form to the argument of its call, an
+ * attribute of the operator to a number. */
 static bool solve_name(Find *f, const Goal *g)
 {
     if (str_is(g->want->s, "any"))
@@ -237,10 +240,10 @@ static bool solve_inputs(Find *f, const Goal *g, const Node *n, const int *order
 {
     Goal goals[MAX_ARGS];
     size_t count = g->want->n_arg;
-    Ox of = node_is(n, "Unsqueeze") ? n->out[0]
-        : n->n_in                   ? n->in[0]
-                                    : NULL; /* whose axes are told */
-    int rank = of ? ox_rank(of) : -1;
+    Ox counted = n->n_in ? n->in[0] : NULL; /* the tensor whose axes the node's are */
+    if (node_is(n, "Unsqueeze"))
+        counted = n->out[0];
+    int rank = counted ? ox_rank(counted) : -1;
     for (size_t i = 0; i < count; i++) {
         Ox v = order[i] < n->n_in ? n->in[order[i]] : NULL;
         goals[i] = (Goal){ .want = g->want->arg[i],
@@ -327,15 +330,16 @@ static bool known(Find *f, const Frame *root, const Tree *t, double *out)
 {
     if (literal(t, out))
         return true;
-    const Bound *b = bound_to(f, root, t->kind == N_NAME ? t->s : t->n_arg ? t->arg[0]->s : NULL);
     if (t->kind == N_DTYPE || t->kind == N_RANK) {
-        *out = !b || b->v.tag != RV_OX ? -1
-            : t->kind == N_RANK        ? ox_rank(b->v.ox)
-                                       : (double)ox_dtype(b->v.ox);
-        return b != NULL;
+        const Bound *x = bound_to(f, root, t->arg[0]->s);
+        *out = -1;
+        if (x && x->v.tag == RV_OX)
+            *out = t->kind == N_RANK ? ox_rank(x->v.ox) : (double)ox_dtype(x->v.ox);
+        return x != NULL;
     }
     if (t->kind != N_NAME)
         return false;
+    const Bound *b = bound_to(f, root, t->s);
     *out = b && b->v.tag == RV_FLOAT ? b->v.f : (double)dtype_named(t->s->s, t->s->len);
     return true;
 }
@@ -345,21 +349,16 @@ static bool holds(Find *f, const Frame *root, const Guard *q)
     double a, b;
     bool fine = known(f, root, q->a, &a) && known(f, root, q->b, &b);
     assert(fine && q->kind >= G_EQ);
-    switch (q->kind) {
-    case G_EQ: return fine && a == b;
-    case G_NE: return fine && a != b;
-    case G_LT: return fine && a < b;
-    case G_LE: return fine && a <= b;
-    case G_GT: return fine && a > b;
-    default:   return fine && a >= b;
-    }
+    return fine && compare_numbers(q->kind, a, b);
 }
 
 static Attr attr_of(const FormalAttr *a, double v, Str text)
 {
-    return a->kind == ATTR_STRING ? STRING(a->name, text)
-        : a->kind == ATTR_INT     ? INT(a->name, (int64_t)v)
-                                  : FLOAT(a->name, v);
+    switch (a->kind) {
+    case ATTR_STRING: return STRING(a->name, text);
+    case ATTR_INT:    return INT(a->name, (int64_t)v);
+    default:          return FLOAT(a->name, v);
+    }
 }
 
 /* `when approximate = "tanh"`: not a question but what the operator is told. */
@@ -368,6 +367,8 @@ static const FormalAttr *told(const Find *f, const Guard *q)
     return q->kind == G_EQ && q->a->kind == N_NAME ? onnx_attr(f->op, q->a->s->s) : NULL;
 }
 
+/* Everything of the pattern is matched: do the guards hold, and does the caller take the match?
+ * Then it is in *f->out, with the attributes that guards and bound numbers give. */
 static bool accepted(Find *f, const Frame *root)
 {
     RuleMatch m = {
@@ -423,6 +424,8 @@ static bool solve(Find *f, const Goal *g)
     return false;
 }
 
+/* Is root the result of what r's right side describes? The first alternative whose match `accept`
+ * takes is in *out: from `Gelu(x) = Mul(x, ..)` and a Mul node follows what x is. */
 bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
                bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out)
 {

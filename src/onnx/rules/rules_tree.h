@@ -82,4 +82,9 @@ struct RuleBody {
     uint32_t start;
 }; /* read: `at` holds what the text says from `start` on */
 
+/* a + b, a - b, a * b or a / b. */
+double arith_result(char operator, double a, double b);
+/* For the kinds from G_EQ on. */
+bool compare_numbers(GuardKind kind, double a, double b);
+
 #endif
