@@ -117,11 +117,11 @@ static void put_shape(Wire *w, Type t)
 static void put_type(Wire *w, int field, Type t)
 {
     enum { TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_OPTIONAL = 9, TYPE_ELEM = 1 };
+    static const int field_of[] = { [T_TENSOR] = TYPE_TENSOR,
+                                    [T_SEQUENCE] = TYPE_SEQUENCE,
+                                    [T_OPTIONAL] = TYPE_OPTIONAL };
     Msg type = open_msg(w, field);
-    Msg kind = open_msg(w,
-                        t->kind == T_TENSOR         ? TYPE_TENSOR
-                            : t->kind == T_SEQUENCE ? TYPE_SEQUENCE
-                                                    : TYPE_OPTIONAL);
+    Msg kind = open_msg(w, field_of[t->kind]);
     if (t->kind == T_TENSOR) {
         put_int(w, TYPE_ELEM, t->dtype);
         if (t->rank >= 0)
@@ -430,7 +430,9 @@ static void put_model(Wire *w, const Graph *g)
 {
     const ModelInfo *info = w->info;
     int ir = onnx_ir_version(info->opset);
-    int least = w->calls.n > 0 ? IR_OF_FUNCTIONS : has_defaults(g) ? IR_OF_DEFAULTS : 0;
+    int least = has_defaults(g) ? IR_OF_DEFAULTS : 0;
+    if (w->calls.n > 0)
+        least = IR_OF_FUNCTIONS;
     put_int(w, MODEL_IR, ir < least ? least : ir);
     put_text(w, MODEL_PRODUCER, "pt2onnx");
     put_text(w, MODEL_PRODUCER_VERSION, PT2ONNX_VERSION);
@@ -548,6 +550,8 @@ bool wire_fits(Ctx *cx, Graph *g, const ModelInfo *info)
     return (bytes < ONE_FILE_MAX / 2 && nodes < 50000) || wire_size(cx, g, info) <= ONE_FILE_MAX;
 }
 
+/* The model to `out`, and its weights to `data` where that is given. Two passes: the first one
+ * measures, as a message in the file begins with its length. */
 bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
                 const char *data_name)
 {

@@ -78,6 +78,8 @@ static bool gather(Wire *w, const Const *k)
     return ok;
 }
 
+/* k's bytes, as raw_data has them; while measuring only their number. Large ones go from file to
+ * file without passing through our memory. */
 void put_elements(Wire *w, const Const *k)
 {
     uint64_t size = const_bytes(k);
@@ -124,6 +126,7 @@ static void put_strings(Wire *w, const Const *k)
     }
 }
 
+/* TensorProto. init, or NULL, says whether the elements are in a file beside the model. */
 void put_tensor(Wire *w, int field, const Const *k, Str name, const Init *init)
 {
     Msg m = open_msg(w, field);

@@ -29,6 +29,8 @@ bool in_damaged(const In *in, const char *message, const Cursor *c)
     return in_damaged_at(in, message, in->piece_at + (uint64_t)(c->base - in->piece.p) + c->at);
 }
 
+/* The next field of a message that is in memory. False at its end, and after an error that names
+ * `message`. */
 bool in_field(const In *in, Cursor *c, const char *message, Field *f)
 {
     if (cur_left(c) == 0)
@@ -58,6 +60,8 @@ bool in_field(const In *in, Cursor *c, const char *message, Field *f)
 
 /* ---- the outer messages, in the file ---- */
 
+/* The next field of a message in the file, whose bytes are not read: *span says where they are. *at
+ * goes on behind them. False at `end`, and after an error. */
 bool in_file_field(In *in, uint64_t *at, uint64_t end, const char *message, Field *f, Span *span)
 {
     enum { HEAD = 20 }; /* a tag and a varint */
@@ -71,12 +75,13 @@ bool in_file_field(In *in, uint64_t *at, uint64_t end, const char *message, Fiel
     uint64_t tag = take_varint(&c);
     *f = (Field){ .number = (uint32_t)(tag >> 3), .type = (int)(tag & 7) };
     *span = (Span){ 0 };
-    if (f->type == WIRE_VARINT)
-        f->v = take_varint(&c);
-    else if (f->type == WIRE_LENGTH)
-        span->n = take_varint(&c);
-    else
-        span->n = f->type == WIRE_FIXED64 ? 8 : f->type == WIRE_FIXED32 ? 4 : UINT64_MAX;
+    switch (f->type) {
+    case WIRE_VARINT:  f->v = take_varint(&c); break;
+    case WIRE_LENGTH:  span->n = take_varint(&c); break;
+    case WIRE_FIXED64: span->n = 8; break;
+    case WIRE_FIXED32: span->n = 4; break;
+    default:           c.failed = true;
+    }
     span->at = *at + c.at;
     if (c.failed || f->number == 0 || tag >> 32 || span->n > end - span->at)
         return in_damaged_at(in, message, *at);

@@ -233,24 +233,34 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
     return true;
 }
 
-/* ---- functions: bodies of custom nodes (ops/function.c). A body sees nothing of outside, and has
- * its constants as nodes ---- */
+/* ---- functions ----
+ *
+ * Bodies of custom nodes (ops/function.c). A body sees nothing of outside, and has its constants as
+ * nodes. */
 
+/* Is g the body, or a graph inside it? */
+static bool is_inside(const Graph *g, const Graph *body)
+{
+    while (g && g != body)
+        g = g->up;
+    return g != NULL;
+}
+
+/* Every value that nodes of g use is made in the function's body, or is a constant; else an error.
+ * g is the body or a graph inside it. */
 static bool sees_itself_only(Wire *w, const Graph *body, const Graph *g, SourceId at)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
-        for (int i = 0; !n->dead && i < n->n_in; i++) {
-            const Graph *made = n->in[i] ? n->in[i]->graph : NULL;
-            for (; made && made != body; made = made->up)
-                ;
-            if (n->in[i] && n->in[i]->kind != OX_CONST && !made)
+        if (n->dead)
+            continue;
+        for (int i = 0; i < n->n_in; i++)
+            if (n->in[i] && n->in[i]->kind != OX_CONST && !is_inside(n->in[i]->graph, body))
                 return fail_at(w->cx, at, E_UNSUPPORTED,
                                "the body of function %s needs a value of outside; its rule must do "
                                "without the clause `function`",
                                body->name->s);
-        }
-        for (int i = 0; !n->dead && i < n->n_attr; i++)
+        for (int i = 0; i < n->n_attr; i++)
             if (n->attr[i].kind == ATTR_GRAPH && !sees_itself_only(w, body, n->attr[i].g, at))
                 return false;
     }
@@ -318,6 +328,8 @@ static bool check_outputs(Wire *w, const Graph *g, bool typed)
     return true;
 }
 
+/* What must be known before the first byte is written: names, which constants are initializers, and
+ * the functions. NULL after an error. */
 Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
 {
     Wire *w = new(cx, Wire);

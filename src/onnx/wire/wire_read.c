@@ -83,6 +83,8 @@ static int attr_wire(uint32_t number)
     }
 }
 
+/* One field of an AttributeProto into *r. A field of another wire type than the format says is
+ * damage; a kind that pt2onnx does not read is refused. */
 static bool attr_field(In *in, const Cursor *c, const Field *f, RawAttr *r, Graph *g,
                        const Scope *scope)
 {
@@ -121,72 +123,68 @@ static bool attr_field(In *in, const Cursor *c, const Field *f, RawAttr *r, Grap
     }
 }
 
+/* AttributeProto.AttributeType */
+enum {
+    KIND_FLOAT = 1,
+    KIND_INT = 2,
+    KIND_STRING = 3,
+    KIND_TENSOR = 4,
+    KIND_GRAPH = 5,
+    KIND_FLOATS = 6,
+    KIND_INTS = 7,
+    KIND_STRINGS = 8,
+    KIND_TYPE = 13,
+};
+
 /* Files of the first IR versions have no `type`: the field that is there tells. */
 static int64_t attr_kind(const RawAttr *r)
 {
     if (r->kind)
         return r->kind;
-    return r->has_f   ? 1
-        : r->has_i    ? 2
-        : r->s        ? 3
-        : r->t        ? 4
-        : r->g        ? 5
-        : r->floats.n ? 6
-        : r->strs.n   ? 8
-        : r->type     ? 13
-                      : 7;
+    const struct {
+        bool there;
+        int kind;
+    } fields[] = {
+        { r->has_f, KIND_FLOAT },        { r->has_i, KIND_INT },
+        { r->s != NULL, KIND_STRING },   { r->t != NULL, KIND_TENSOR },
+        { r->g != NULL, KIND_GRAPH },    { r->floats.n > 0, KIND_FLOATS },
+        { r->strs.n > 0, KIND_STRINGS }, { r->type != NULL, KIND_TYPE },
+    };
+    for (size_t i = 0; i < COUNT(fields); i++)
+        if (fields[i].there)
+            return fields[i].kind;
+    return KIND_INTS;
 }
 
+static bool floats_made(In *in, const RawAttr *r, Attr *a)
+{
+    double *floats = new_array(in->cx, double, r->floats.n + 1);
+    if (!floats)
+        return false;
+    for (size_t i = 0; i < r->floats.n; i++)
+        floats[i] = float_of((uint32_t)r->floats.at[i]);
+    *a = (Attr){ .name = a->name, .kind = ATTR_FLOATS, .n = r->floats.n, .floats = floats };
+    return true;
+}
+
+/* The attribute that the fields make; false for a kind without its field, or an unknown one. */
 static bool attr_made(In *in, const RawAttr *r, Attr *a)
 {
-    *a = (Attr){ .name = r->name ? r->name->s : "" };
+    const char *name = r->name ? r->name->s : "";
+    *a = (Attr){ .name = name };
     switch (attr_kind(r)) {
-    case 1:
-        a->kind = ATTR_FLOAT;
-        a->f = r->f;
+    case KIND_FLOAT:  *a = FLOAT(name, r->f); return true;
+    case KIND_INT:    *a = INT(name, r->i); return true;
+    case KIND_STRING: *a = STRING(name, r->s ? r->s : str_of(in->cx, "")); return true;
+    case KIND_FLOATS: return floats_made(in, r, a);
+    case KIND_INTS:   *a = INT_LIST(name, r->ints.at, r->ints.n); return true;
+    case KIND_STRINGS:
+        *a = (Attr){ .name = name, .kind = ATTR_STRINGS, .n = r->strs.n, .strs = r->strs.at };
         return true;
-    case 2:
-        a->kind = ATTR_INT;
-        a->i = r->i;
-        return true;
-    case 3:
-        a->kind = ATTR_STRING;
-        a->s = r->s ? r->s : str_of(in->cx, "");
-        return true;
-    case 4:
-        a->kind = ATTR_TENSOR;
-        a->t = r->t;
-        return a->t != NULL;
-    case 5:
-        a->kind = ATTR_GRAPH;
-        a->g = r->g;
-        return a->g != NULL;
-    case 6: {
-        double *floats = new_array(in->cx, double, r->floats.n + 1);
-        if (!floats)
-            return false;
-        for (size_t i = 0; i < r->floats.n; i++)
-            floats[i] = float_of((uint32_t)r->floats.at[i]);
-        a->kind = ATTR_FLOATS;
-        a->n = r->floats.n;
-        a->floats = floats;
-        return true;
-    }
-    case 7:
-        a->kind = ATTR_INTS;
-        a->n = r->ints.n;
-        a->ints = r->ints.at;
-        return true;
-    case 8:
-        a->kind = ATTR_STRINGS;
-        a->n = r->strs.n;
-        a->strs = r->strs.at;
-        return true;
-    case 13:
-        a->kind = ATTR_TYPE;
-        a->type = r->type;
-        return a->type != NULL;
-    default: return false;
+    case KIND_TENSOR: *a = (Attr){ .name = name, .kind = ATTR_TENSOR, .t = r->t }; return r->t;
+    case KIND_GRAPH:  *a = SUBGRAPH(name, r->g); return r->g;
+    case KIND_TYPE:   *a = TYPE(name, r->type); return r->type;
+    default:          return false;
     }
 }
 
@@ -213,6 +211,7 @@ typedef struct RawNode {
     Str op, domain;
 } RawNode;
 
+/* The fields of a NodeProto; those after `domain` say nothing that the graph needs. */
 static bool node_fields(In *in, Slice message, RawNode *r)
 {
     Cursor c = over(message);
@@ -231,12 +230,14 @@ static bool node_fields(In *in, Slice message, RawNode *r)
         default: break;
         }
     }
-    if (!r->op && !ctx_failed(in->cx))
+    if (ctx_failed(in->cx))
+        return false;
+    if (!r->op)
         return fail(in->cx, E_FORMAT, "a node has no operator");
     if (r->in.n > INT32_MAX || r->out.n > INT32_MAX || r->attr.n > INT32_MAX)
         return fail(in->cx, E_LIMIT, "a %s node has more than %d inputs, outputs or attributes",
                     r->op->s, INT32_MAX);
-    return !ctx_failed(in->cx);
+    return true;
 }
 
 static bool node_inputs(In *in, Node *n, const RawNode *r, const Scope *scope)
@@ -313,6 +314,8 @@ typedef struct RawGraph {
     VEC(Span) in_file; /* initializers of the root */
 } RawGraph;
 
+/* One field of a GraphProto: types of values are noted at once, what refers to names waits in *r
+ * until all are known. */
 static bool graph_field(In *in, const Field *f, RawGraph *r, Scope *scope)
 {
     Str name;
@@ -365,6 +368,8 @@ static bool graph_fields_in_file(In *in, Span message, RawGraph *r, Scope *scope
     return !ctx_failed(in->cx);
 }
 
+/* Every initializer becomes a constant of its name: first those that stay in the file, then those
+ * that are in memory with the graph's message. */
 static bool read_initializers(In *in, const RawGraph *r, Graph *g, Scope *scope)
 {
     for (size_t i = 0; i < r->initializer.n + r->in_file.n; i++) {
@@ -475,6 +480,7 @@ static bool read_pair(In *in, Slice message, Str *key, Str *value, int64_t *numb
     return !ctx_failed(in->cx);
 }
 
+/* One field of the ModelProto but for the graph: IR version, operator sets, properties. */
 static bool model_field(In *in, const Field *f, Span span, ModelInfo *info)
 {
     Str key = str_of(in->cx, "");
@@ -500,6 +506,8 @@ static bool model_field(In *in, const Field *f, Span span, ModelInfo *info)
     return true;
 }
 
+/* The graph of an ONNX file and, into *info, what else the file says. Weights stay where they are
+ * in the file. NULL after an error. */
 Graph *wire_read(Ctx *cx, Source *file, ModelInfo *info)
 {
     In in = { .cx = cx, .file = file };

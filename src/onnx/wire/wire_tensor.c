@@ -37,6 +37,8 @@ static bool external_entry(In *in, Slice entry, RawTensor *t)
     return !ctx_failed(in->cx);
 }
 
+/* One field of a TensorProto into *t. Elements are in raw_data, in a list of their own kind, or in
+ * a file beside the model. */
 static bool tensor_field(In *in, const Cursor *c, const Field *f, RawTensor *t)
 {
     switch (f->number) {
@@ -71,9 +73,16 @@ static const char *tensor_name(const RawTensor *t)
 /* The elements as they lie in memory, from the lists that are used instead of raw_data. */
 static const Const *const_of_lists(In *in, const RawTensor *t, DType dtype, int64_t numel)
 {
-    const Numbers *list = t->floats.n ? &t->floats : t->doubles.n ? &t->doubles : &t->ints;
+    const Numbers *list = &t->ints;
+    size_t unit = dtype_size(dtype);
+    if (t->floats.n) {
+        list = &t->floats;
+        unit = 4;
+    } else if (t->doubles.n) {
+        list = &t->doubles;
+        unit = 8;
+    }
     uint64_t bytes = dtype_bytes(dtype, (uint64_t)numel);
-    size_t unit = t->floats.n ? 4 : t->doubles.n ? 8 : dtype_size(dtype);
     if (unit == 0 || bytes != list->n * (uint64_t)unit)
         return fail(in->cx, E_FORMAT, "tensor %s has %zu numbers, its shape asks for %lld",
                     tensor_name(t), list->n, (long long)numel),
@@ -133,6 +142,8 @@ const Const *in_tensor(In *in, Slice message, Str *name)
     return ctx_failed(in->cx) ? NULL : const_of_tensor(in, &t);
 }
 
+/* The TensorProto at a place of the file, and its name; elements in raw_data stay there. NULL after
+ * an error. */
 const Const *in_file_tensor(In *in, Span message, Str *name)
 {
     Field f;
@@ -154,6 +165,8 @@ const Const *in_file_tensor(In *in, Span message, Str *name)
     return ctx_failed(in->cx) ? NULL : const_of_tensor(in, &t);
 }
 
+/* The constant that the fields make, once type and shape are checked: a rank or a number of
+ * elements that memory cannot have is an error. */
 static const Const *const_of_tensor(In *in, RawTensor *t)
 {
     if (t->dtype <= DT_NONE || t->dtype >= DT_COUNT)
@@ -217,7 +230,9 @@ static Type read_tensor_type(In *in, Slice message)
             dim[rank++] = read_dim(in, d.bytes);
         }
     }
-    return ctx_failed(in->cx) ? NULL : type_tensor(in->cx, dtype, rank, rank > 0 ? dim : NULL);
+    if (ctx_failed(in->cx))
+        return NULL;
+    return type_tensor(in->cx, dtype, rank, rank > 0 ? dim : NULL);
 }
 
 /* TypeProto */
