@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-/* ---- nobody uses them
- * ------------------------------------------------------------------------------------------ */
+/* ---- nobody uses them ---- */
 
 typedef struct Live {
     Ctx *cx;
@@ -85,8 +84,7 @@ bool pass_dead(Graph *g, const TidyOptions *o)
     return drop_dead(g, false);
 }
 
-/* ---- they return their input
- * ---------------------------------------------------------------------------------------- */
+/* ---- they return their input ---- */
 
 bool same_shape(Ctx *cx, Ox a, Ox b)
 {

@@ -10,9 +10,7 @@
 
 #include <math.h>
 
-/* ---- the recipes
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- the recipes ---- */
 
 typedef struct Norm {
     const Const *weight, *bias, *scale, *shift, *mean, *var;
@@ -84,8 +82,7 @@ static bool run_norm(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     return ok;
 }
 
-/* ---- Conv and BatchNormalization
- * ------------------------------------------------------------------------------------- */
+/* ---- Conv and BatchNormalization ---- */
 
 static Ox norm_const(Graph *g, const Norm *norm, bool is_bias, Str name)
 {
@@ -167,9 +164,7 @@ bool pass_conv_bn(Graph *g, const TidyOptions *o)
         rewrite_weights(g, o, fuse_norm, NULL);
 }
 
-/* ---- MatMul and Add
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- MatMul and Add ---- */
 
 /* Does c stretch to [rows, columns] and to nothing larger? */
 static bool fits_gemm(Ctx *cx, Ox c, Ox product)

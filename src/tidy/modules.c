@@ -17,9 +17,7 @@
 
 enum { LARGE = 1024 }; /* bytes: a constant that may go to a file of its own cannot lie in a body */
 
-/* ---- borders
- * ----------------------------------------------------------------------------------------------------
- */
+/* ---- borders ---- */
 
 static bool is_border(const Node *n) { return str_is(n->domain, BORDER_DOMAIN); }
 
@@ -59,8 +57,7 @@ bool pass_borders(Graph *g, const TidyOptions *o)
     return !o->functions || rewrite(g, o, put_borders, &borders);
 }
 
-/* ---- every place where a node says what it needs
- * ------------------------------------------------------------------ */
+/* ---- every place where a node says what it needs ---- */
 
 typedef void (*SlotFn)(void *arg, Ox *at);
 
@@ -82,9 +79,7 @@ static void each_need(Node *n, SlotFn look, void *arg)
                 each_need(n->attr[a].g->nodes.at[i], look, arg);
 }
 
-/* ---- borders go
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- borders go ---- */
 
 static Ox behind(Ox v)
 {
@@ -130,8 +125,7 @@ static void drop_borders(Graph *g)
     graph_compact(g);
 }
 
-/* ---- the nodes of a graph and their calls
- * --------------------------------------------------------------------------- */
+/* ---- the nodes of a graph and their calls ---- */
 
 typedef struct Item {
     Node *n;  /* NULL: what stood here has moved into a function */
@@ -210,8 +204,7 @@ static Called called(Ctx *cx, Str line)
                      str_n(cx, name, (size_t)(path - name) - 1), str_of(cx, path) };
 }
 
-/* ---- one call is cut out
- * --------------------------------------------------------------------------------------------- */
+/* ---- one call is cut out ---- */
 
 typedef struct Cut {
     Outline *of;

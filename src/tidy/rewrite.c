@@ -2,8 +2,7 @@
  * used. */
 #include "tidy/internal.h"
 
-/* ---- counting
- * ---------------------------------------------------------------------------------------------- */
+/* ---- counting ---- */
 
 /* Where a constant's bytes begin: what two tied weights share, and two slices of one do not. */
 static const void *storage_key(const Const *k)
@@ -58,9 +57,7 @@ uint32_t storage_uses(const Rewrite *rw, const Const *k)
     return (uint32_t)(uintptr_t)map_get(&rw->by_storage, storage_key(k));
 }
 
-/* ---- replacing
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- replacing ---- */
 
 /* Names of outputs move along at the end, in fix_outputs. */
 void replace(Rewrite *rw, Ox from, Ox to)
@@ -216,9 +213,7 @@ bool rewrite_planned(Graph *g, const TidyOptions *o, PlanFn plan, StepFn step, v
     return run(g, &(Rewrite){ .cx = g->cx, .o = o, .plan = plan, .step = step, .arg = arg });
 }
 
-/* ---- for all passes
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- for all passes ---- */
 
 Node *made_by(Ox v, const char *op)
 {

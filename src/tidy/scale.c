@@ -11,8 +11,7 @@
  * rounds a result. With --keep-weights nothing changes. */
 #include "tidy/internal.h"
 
-/* ---- what multiplies by a weight
- * ------------------------------------------------------------------------------------ */
+/* ---- what multiplies by a weight ---- */
 
 /* axis: the channels in its result; of_weight: in the weight. */
 typedef struct Linear {
@@ -79,9 +78,7 @@ static Ox channel_numbers(Graph *g, Ox v, int64_t channels, int rank, int axis, 
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)to_rank));
 }
 
-/* ---- Mul and Add
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- Mul and Add ---- */
 
 static bool put(Rewrite *rw, Node *n, Ox y)
 {
@@ -178,9 +175,7 @@ static bool fuse_number(Rewrite *rw, Node *n)
     return true;
 }
 
-/* ---- Pad and Conv
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Pad and Conv ---- */
 
 /* Pads of zeros at both ends of the axes that a convolution slides over; false for any other
  * Pad. */

@@ -19,8 +19,7 @@ static Node *reshape_of(Ox v)
 /* Nobody else wants it, and nobody knows its name. What a pass has made has no count yet. */
 static bool is_between(const Rewrite *rw, Ox v) { return uses_of(rw, v) <= 1 && !v->name; }
 
-/* ---- a Linear of more than two axes
- * ----------------------------------------------------------------------------------- */
+/* ---- a Linear of more than two axes ---- */
 
 /* Do a and b agree in all axes but the last? */
 static bool same_rows(Ctx *cx, Ox a, Ox b)
@@ -95,8 +94,7 @@ bool pass_linears(Graph *g, const TidyOptions *o)
         rewrite_weights(g, o, unflatten, NULL);
 }
 
-/* ---- a Reshape behind a Transpose
- * ------------------------------------------------------------------------------------------ */
+/* ---- a Reshape behind a Transpose ---- */
 
 /* Which axes of `to` each axis of `from` is split into: those from first[i] up to first[i + 1]. An
  * axis of 1 may go, and come anywhere. */

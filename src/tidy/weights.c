@@ -15,9 +15,7 @@
 /* A constant just made; NULL when it could not be: the error is set. */
 static Ox there(Ox v) { return ox_ok(v) ? v : NULL; }
 
-/* ---- views
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- views ---- */
 
 static const Const *transposed(Ctx *cx, const Node *n, const Const *k)
 {
@@ -108,9 +106,7 @@ static Str view_name(Ctx *cx, const Node *n, const Const *k)
 
 enum { MAX_FOLDED = 16 }; /* results of a node */
 
-/* ---- recipes
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- recipes ---- */
 
 typedef struct Recipe {
     Node *node;
@@ -168,9 +164,7 @@ static Ox recipe_const(Node *n, int i)
     return there(ox_const(n->graph, k));
 }
 
-/* ---- when
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- when ---- */
 
 static bool is_weight(const Const *k) { return k->name || k->storage || k->derived; }
 

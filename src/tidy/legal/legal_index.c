@@ -5,9 +5,7 @@
  * that a mask, a running sum and a place in flat memory are plain arithmetic. */
 #include "tidy/internal.h"
 
-/* ---- counting
- * --------------------------------------------------------------------------------------------------------
- */
+/* ---- counting ---- */
 
 Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
 
@@ -66,9 +64,7 @@ static Ox counting(Graph *g, Dim n, bool down)
     return ox_g(g, "Unsqueeze", run, one_axis(g, down ? 1 : 0));
 }
 
-/* ---- masks
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- masks ---- */
 
 /* The triangle is where column - row reaches k. */
 Verdict legal_trilu(Legal *l, Node *n, Ox *out)
@@ -128,8 +124,7 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- picking and ordering
- * --------------------------------------------------------------------------------------------- */
+/* ---- picking and ordering ---- */
 
 /* Where each item of the indices' shape would be in x's flat memory if its index along `axis` were
  * 0. */

@@ -6,9 +6,7 @@
  * counts. */
 #include "tidy/internal.h"
 
-/* ---- Slice
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Slice ---- */
 
 /* The items that it takes, named one by one, where they are known. */
 static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
@@ -108,9 +106,7 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- Split
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- Split ---- */
 
 /* So many parts of a dynamic axis, before 18: each but the last as large as the first, none larger
  * than what is left. */
@@ -196,9 +192,7 @@ Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- Pad
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Pad ---- */
 
 /* Pad of whole numbers came with 11; those that a double holds take that way (legal_types.c). */
 Verdict legal_pad(Legal *l, Node *n, Ox *out)
@@ -238,9 +232,7 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- ArgMax
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- ArgMax ---- */
 
 /* The last of equal items is the first from behind. */
 Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
@@ -263,9 +255,7 @@ Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- Einsum
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Einsum ---- */
 
 typedef struct Letters {
     char all[MAX_RANK + 1];

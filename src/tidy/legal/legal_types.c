@@ -27,8 +27,7 @@ static const struct {
     { DT_UINT32, { DT_INT64, DT_DOUBLE } },
 };
 
-/* ---- what takes what
- * ------------------------------------------------------------------------------------------- */
+/* ---- what takes what ---- */
 
 static const FormalArg *formal_of(const FormalArg *list, int n, int i)
 {
@@ -176,9 +175,7 @@ bool runs_somehow(const Node *n, int opset)
     return true;
 }
 
-/* ---- casts
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- casts ---- */
 
 static int first_opset_taking(const OnnxOp *op, int i, DType t)
 {

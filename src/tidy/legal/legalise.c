@@ -23,9 +23,7 @@ typedef struct LegalOp {
 
 enum { MAX_OUT = 16, MAX_DEPTH = 16 };
 
-/* ---- helpers
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- helpers ---- */
 
 static Ox with_axis(Graph *g, const char *op, Ox x, int64_t axis)
 {
@@ -68,8 +66,7 @@ static bool axis_of(const Node *n, int64_t deflt, int *axis)
     return rank >= 0;
 }
 
-/* ---- softmax before 13: the tensor was flattened to a matrix at its axis
- * --------------------------------------- */
+/* ---- softmax before 13: the tensor was flattened to a matrix at its axis ---- */
 
 /* The two meanings agree on the last axis. */
 static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
@@ -101,9 +98,7 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- normalisation
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- normalisation ---- */
 
 /* As the operator's stash type says: float16 and bfloat16 are normalised in float32. */
 static DType stash_of(const Node *n)
@@ -218,9 +213,7 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- numbers
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 /* Max and Min of ints before 12: one comparison a pair, exact where an iteration through double is
  * not. */
@@ -410,9 +403,7 @@ static Verdict legal_equal(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ---- parts
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- parts ---- */
 
 /* Shape of a part of the axes: cut out of the whole shape before 15. */
 static Verdict legal_shape(Legal *l, Node *n, Ox *out)
@@ -488,9 +479,7 @@ static const LegalOp legal_ops[] = {
     { "Where", 13, legal_where },
 };
 
-/* ---- rules
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- rules ---- */
 
 typedef struct Seen {
     const Rule *rule;
@@ -565,9 +554,7 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
     return op && (l->target < op->before || inexact) ? op->fn(l, n, out) : AS_IT_IS;
 }
 
-/* ---- one node
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- one node ---- */
 
 static bool legal_node(Legal *l, Node *n, int depth);
 
@@ -645,9 +632,7 @@ static bool legal_step(Rewrite *rw, Node *n)
     return legal_node(l, n, 0);
 }
 
-/* ---- the pass
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---- */
 
 static bool read_rules(Legal *l)
 {
