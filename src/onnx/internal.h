@@ -5,8 +5,7 @@
 
 #include "onnx/edit.h"
 
-/* ---- inference and folding: each family's file ends with its rows, {0} last
- * ----------------------- */
+/* ---- inference and folding: each family's file ends with its rows, {0} last ---- */
 
 typedef struct InferRow {
     const char *op;
@@ -22,8 +21,7 @@ extern const InferRow infer_elementwise[], infer_shape[], infer_index[], infer_r
 extern const FoldRow fold_elementwise[], fold_shape[], fold_reduce[], fold_linalg[], fold_nn[],
     fold_misc[];
 
-/* ---- the generated facts (optable_data.c), sorted by name
- * ------------------------------------------ */
+/* ---- the generated facts (optable_data.c), sorted by name ---- */
 
 typedef struct OpFacts {
     const char *name;
@@ -33,8 +31,7 @@ typedef struct OpFacts {
 extern const OpFacts onnx_facts[];
 extern const int onnx_facts_count;
 
-/* ---- helpers for infer_* and fold_*
- * ------------------------------------------------------------------ */
+/* ---- helpers for infer_* and fold_* ---- */
 
 static inline Ctx *node_cx(const Node *n) { return n->graph->cx; }
 
@@ -52,8 +49,7 @@ bool node_in_ints(const Node *n, int i, const int64_t **out, int64_t *count);
 bool node_fail_here(const Node *n, const char *file, int line, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
 
-/* ---- shapes while inferring (infer_common.c)
- * --------------------------------------------------------- */
+/* ---- shapes while inferring (infer_common.c) ---- */
 
 typedef struct Shape {
     int rank;
@@ -90,8 +86,7 @@ bool shape_count(Ox v, int64_t *count);
 /* Is the element at p zero? (-0.0 is) Whole-byte types only. */
 bool item_is_zero(DType t, const uint8_t *p);
 
-/* ---- what was made already (share.c)
- * ------------------------------------------------------------------- */
+/* ---- what was made already (share.c) ---- */
 
 typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS, SHARED_WEIGHT } SharedKind;
 typedef struct Shared {
@@ -105,8 +100,7 @@ void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size
 /* Is an equal node as good as n? */
 bool node_sharable(const Node *n);
 
-/* ---- dims, taken apart: what dim_nodes.c turns into nodes
- * ------------------------------------------ */
+/* ---- dims, taken apart: what dim_nodes.c turns into nodes ---- */
 
 typedef enum {
     DIM_NUMBER,
@@ -128,8 +122,7 @@ DimView dim_view(Ctx *cx, Dim d);
 /* Is this symbol the broadcast of two dims, equal or one of them 1? */
 bool dim_broadcast_of(Dim sym, Dim *a, Dim *b);
 
-/* ---- numbers while folding (fold_common.c)
- * ----------------------------------------------------------- */
+/* ---- numbers while folding (fold_common.c) ---- */
 
 /* Every float type is computed in double and rounded once: +, -, *, / and sqrt then give the bits
  * that arithmetic in the type itself gives. Integers and bool are computed in int64, which wraps
@@ -182,8 +175,7 @@ void copy_strided(void *out, const void *in, size_t size, int rank, const int64_
 /* n elements of `size` bytes, all equal to the one at `from` */
 void fill_items(void *out, const void *from, size_t size, int64_t n);
 
-/* ---- constants, dims, types: inside
- * ----------------------------------------------------------------- */
+/* ---- constants, dims, types: inside ---- */
 
 /* A Data over k: reads the whole. For small constants, and in recipes. */
 MUST_USE bool const_to_data(Ctx *cx, const Const *k, Data *out);

@@ -14,8 +14,7 @@
 
 enum { ONNX_NEWEST = 26, ONNX_OLDEST_TARGET = 9, ONNX_LAST_TARGET = 28, ONNX_DEFAULT_TARGET = 18 };
 
-/* ---- element types: the numbers are TensorProto.DataType's
- * --------------------------------------- */
+/* ---- element types: the numbers are TensorProto.DataType's ---- */
 
 typedef enum {
     DT_NONE = 0,
@@ -60,8 +59,7 @@ bool dtype_is_complex(DType t);
 DType dtype_of_parts(
     DType t); /* float32 of complex64, float64 of complex128; any other is itself */
 
-/* ---- dimensions
- * ----------------------------------------------------------------------------------- */
+/* ---- dimensions ---- */
 
 /* An integer expression over named symbols, hash-consed in a normal form. Lives until the next
  * restart. */
@@ -128,8 +126,7 @@ bool dim_is_sym(Dim d, Str *name);
 void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis);
 bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis);
 
-/* ---- types
- * ---------------------------------------------------------------------------------------- */
+/* ---- types ---- */
 
 typedef enum { T_TENSOR, T_SEQUENCE, T_OPTIONAL } TypeKind;
 /* Interned: equal types are equal pointers (for equal Dims). rank -1: unknown, dim NULL. */
@@ -149,8 +146,7 @@ Dim type_numel(Ctx *cx, Type t);
 bool type_static(Type t, int64_t *dims /* MAX_RANK, or NULL */); /* all dims known */
 Str type_text(Ctx *cx, Type t); /* "float32[N,3,224,224]", "seq(float32[?])" */
 
-/* ---- constants
- * ------------------------------------------------------------------------------------ */
+/* ---- constants ---- */
 
 /* Bytes that stay where they are until something has to look inside. Element (i0,i1,..) is at
  * i.stride from bytes.off. */
@@ -181,8 +177,7 @@ const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64
 const Const *const_as_pairs(
     Ctx *cx, const Const *k); /* complex as floats with a last axis of 2: the same bytes */
 
-/* ---- values, nodes, graphs
- * ------------------------------------------------------------------------ */
+/* ---- values, nodes, graphs ---- */
 
 typedef enum {
     OX_POISONED, /* an error or refusal has happened */
@@ -290,8 +285,7 @@ Graph *graph_root(Graph *g);
 bool graph_sees(const Graph *g, const Ox v); /* is v defined in g or a scope around it? */
 Str graph_text(Graph *g);                    /* for --dump-after and show */
 
-/* ---- building
- * ------------------------------------------------------------------------------------- */
+/* ---- building ---- */
 
 typedef struct {
     const Ox *at;
@@ -362,8 +356,7 @@ bool ox_items(Ox v, const Dim **out, int64_t *n);
 bool ox_known_scalar(Graph *g, Ox v,
                      double *out); /* a 0-d or one-element constant of any number type */
 
-/* ---- operators: generated facts, inference, folding
- * ------------------------------------------------ */
+/* ---- operators: generated facts, inference, folding ---- */
 
 typedef struct FormalArg {
     const char *name, *type;
@@ -461,8 +454,7 @@ MUST_USE bool form_lift(
  * leaves are input dims. */
 Ox dims_to_nodes(Graph *g, Ox v);
 
-/* ---- the file
- * ------------------------------------------------------------------------------------- */
+/* ---- the file ---- */
 
 typedef enum { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL, WEIGHTS_LINK } WeightsMode;
 typedef struct {

@@ -7,6 +7,8 @@
 
 /* ---- elements as numbers ---- */
 
+/* Which of the wide numbers holds every value of t: NUM_NONE for complex numbers, strings and types
+ * of less than a byte, which are not folded. */
 NumKind num_kind(DType t)
 {
     switch (t) {
@@ -72,6 +74,7 @@ static uint32_t pack_float(double v, int mant, int expo)
         }                                     \
     } while (0)
 
+/* count elements, `step` apart, as doubles. */
 void load_reals(DType t, const void *p, int64_t step, int64_t count, double *out)
 {
     switch (t) {
@@ -273,13 +276,17 @@ static void copy_blocks(uint8_t *out, const uint8_t *in, size_t size, const Walk
     outer.dims[flat] = outer.dims[last] = 1;
     for (; !outer.done; walk_next(&outer))
         for (int64_t i = 0; i < n0; i += BLOCK)
-            for (int64_t k = 0; k < n1; k += BLOCK)
+            for (int64_t k = 0; k < n1; k += BLOCK) {
+                int64_t rows = n0 - i < BLOCK ? n0 - i : BLOCK;
+                int64_t columns = n1 - k < BLOCK ? n1 - k : BLOCK;
                 copy_grid(out + (size_t)(outer.at[0] + i * out0 + k) * size,
-                          in + (outer.at[1] + i + k * in1) * (int64_t)size, size,
-                          n0 - i < BLOCK ? n0 - i : BLOCK, n1 - k < BLOCK ? n1 - k : BLOCK, out0, 1,
-                          1, in1);
+                          in + (outer.at[1] + i + k * in1) * (int64_t)size, size, rows, columns,
+                          out0, 1, 1, in1);
+            }
 }
 
+/* A contiguous tensor of `dims` from elements at strides of `in`: a Transpose, Slice or Expand.
+ * Strides may be 0 or negative, and `in` points at the first element. */
 void copy_strided(void *out, const void *in, size_t size, int rank, const int64_t *dims,
                   const int64_t *strides)
 {

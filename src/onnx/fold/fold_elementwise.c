@@ -30,11 +30,46 @@ typedef void (*Int1)(const int64_t *x, int64_t *out, int64_t n);
 
 static double softplus(double v)
 {
-    return (v > 0 ? v : 0) + log1p(exp(-fabs(v))) + (isnan(v) ? v : 0);
+    double above = v > 0 ? v : 0;
+    double nan = isnan(v) ? v : 0;
+    return above + log1p(exp(-fabs(v))) + nan;
 }
 static double sigmoid(double v) { return v >= 0 ? 1 / (1 + exp(-v)) : exp(v) / (1 + exp(v)); }
-static double sign(double v) { return v > 0 ? 1 : v < 0 ? -1 : v == 0 ? 0 : v; }
-static double clamp01(double v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
+static double sign(double v)
+{
+    if (v > 0)
+        return 1;
+    if (v < 0)
+        return -1;
+    return v == 0 ? 0 : v; /* NaN stays */
+}
+static double clamp01(double v)
+{
+    if (v < 0)
+        return 0;
+    return v > 1 ? 1 : v;
+}
+static double relu(double v) { return v < 0 ? 0 : v; }
+static double leaky_relu(double v, double slope) { return v < 0 ? slope * v : v; }
+static double elu(double v, double alpha) { return v > 0 ? v : alpha * expm1(v); }
+static double celu(double v, double alpha) { return v > 0 ? v : alpha * expm1(v / alpha); }
+static double shrink(double v, double lambda, double bias)
+{
+    if (v < -lambda)
+        return v + bias;
+    if (v > lambda)
+        return v - bias;
+    return isnan(v) ? v : 0;
+}
+static double thresholded(double v, double alpha)
+{
+    if (v > alpha)
+        return v;
+    return isnan(v) ? v : 0;
+}
+static uint64_t whole_abs(int64_t v) { return v < 0 ? -(uint64_t)v : (uint64_t)v; }
+static int64_t whole_sign(int64_t v) { return (v > 0) - (v < 0); }
+static int64_t whole_relu(int64_t v) { return v < 0 ? 0 : v; }
 static double gelu(double v, double tanh_form)
 {
     return tanh_form ? 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)))
@@ -51,25 +86,25 @@ REAL1(r_atanh, atanh(v))
 REAL1(r_ceil, ceil(v))
 REAL1(r_cos, cos(v))
 REAL1(r_cosh, cosh(v))
-REAL1(r_celu, v > 0 ? v : p[0] * expm1(v / p[0]))
-REAL1(r_elu, v > 0 ? v : p[0] * expm1(v))
+REAL1(r_celu, celu(v, p[0]))
+REAL1(r_elu, elu(v, p[0]))
 REAL1(r_erf, erf(v))
 REAL1(r_exp, exp(v))
 REAL1(r_floor, floor(v))
 REAL1(r_gelu, gelu(v, p[0]))
 REAL1(r_hard_sigmoid, clamp01(p[0] * v + p[1]))
 REAL1(r_hard_swish, v *clamp01(v / 6 + 0.5))
-REAL1(r_leaky_relu, v < 0 ? p[0] * v : v)
+REAL1(r_leaky_relu, leaky_relu(v, p[0]))
 REAL1(r_log, log(v))
 REAL1(r_mish, v *tanh(softplus(v)))
 REAL1(r_neg, -v)
 REAL1(r_reciprocal, 1 / v)
-REAL1(r_relu, v < 0 ? 0 : v)
+REAL1(r_relu, relu(v))
 REAL1(r_round, nearbyint(v))
-REAL1(r_selu, p[1] * (v > 0 ? v : p[0] * expm1(v)))
+REAL1(r_selu, p[1] * elu(v, p[0]))
 REAL1(r_sigmoid, sigmoid(v))
 REAL1(r_sign, sign(v))
-REAL1(r_shrink, v<-p[0] ? v + p[1] : v> p[0] ? v - p[1] : isnan(v) ? v : 0)
+REAL1(r_shrink, shrink(v, p[0], p[1]))
 REAL1(r_sin, sin(v))
 REAL1(r_sinh, sinh(v))
 REAL1(r_softplus, softplus(v))
@@ -78,13 +113,13 @@ REAL1(r_sqrt, sqrt(v))
 REAL1(r_swish, v *sigmoid(p[0] * v))
 REAL1(r_tan, tan(v))
 REAL1(r_tanh, tanh(v))
-REAL1(r_thresholded, v > p[0] ? v : isnan(v) ? v : 0)
-INT1(i_abs, v < 0 ? -(uint64_t)v : (uint64_t)v)
+REAL1(r_thresholded, thresholded(v, p[0]))
+INT1(i_abs, whole_abs(v))
 INT1(i_neg, -(uint64_t)v)
-INT1(i_sign, v > 0 ? 1 : v < 0 ? -1 : 0)
+INT1(i_sign, whole_sign(v))
 INT1(i_bitnot, ~v)
 INT1(i_not, !v)
-INT1(i_relu, v < 0 ? 0 : v)
+INT1(i_relu, whole_relu(v))
 INT1(u_same, v)
 INT1(u_sign, v != 0)
 
@@ -164,6 +199,16 @@ static void unary_ints(const Fold *f, Int1 fn)
     }
 }
 
+/* The attributes of a node, as the row of its operator names them. */
+static void read_attrs(const Node *n, const struct Unary *u, double p[2])
+{
+    for (int i = 0; i < 2 && u->p[i].attr; i++)
+        p[i] = (float)node_float(n, u->p[i].attr, u->p[i].deflt);
+    if (u->real == r_gelu)
+        p[0] = !strcmp(node_str(n, "approximate", "none"), "tanh");
+}
+
+/* An operator of one operand, by its row; false for a type that the row has no function for. */
 static bool fold_unary(Fold *f)
 {
     const struct Unary *u = unary;
@@ -172,14 +217,15 @@ static bool fold_unary(Fold *f)
     NumKind kind = num_kind(f->in[0].dtype);
     if (kind == NUM_REAL && u->real) {
         double p[2] = { 0 };
-        for (int i = 0; i < 2 && u->p[i].attr; i++)
-            p[i] = (float)node_float(f->node, u->p[i].attr, u->p[i].deflt);
-        if (u->real == r_gelu)
-            p[0] = !strcmp(node_str(f->node, "approximate", "none"), "tanh");
+        read_attrs(f->node, u, p);
         unary_reals(f, u->real, p);
         return true;
     }
-    Int1 fn = kind == NUM_INT ? u->whole : kind == NUM_UINT64 ? u->big : NULL;
+    Int1 fn = NULL;
+    if (kind == NUM_INT)
+        fn = u->whole;
+    else if (kind == NUM_UINT64)
+        fn = u->big;
     if (!fn)
         return false;
     unary_ints(f, fn);
@@ -196,7 +242,8 @@ typedef void (*Test2)(const double *x, const double *y, int64_t *out, int64_t n)
     static void name(const T *x, const T *y, R *out, int64_t n) \
     {                                                           \
         for (int64_t i = 0; i < n; i++) {                       \
-            T a = x[i], b = y[i];                               \
+            T a = x[i];                                         \
+            T b = y[i];                                         \
             out[i] = (R)(expr);                                 \
         }                                                       \
     }
@@ -217,35 +264,57 @@ static int64_t whole_pow(int64_t a, int64_t b)
     return (int64_t)r;
 }
 
+static double least(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) ? a : b;
+    return a < b ? a : b;
+}
+static double largest(double a, double b)
+{
+    if (isnan(a) || isnan(b))
+        return isnan(a) ? a : b;
+    return a > b ? a : b;
+}
+static int64_t whole_div(int64_t a, int64_t b) { return b == -1 ? (int64_t)-(uint64_t)a : a / b; }
+static int64_t whole_fmod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+static int64_t whole_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t whole_largest(int64_t a, int64_t b) { return a > b ? a : b; }
+static uint64_t big_least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t big_largest(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t whole_prelu(uint64_t a, uint64_t slope) { return (int64_t)a < 0 ? a * slope : a; }
+static uint64_t shift_left(uint64_t a, uint64_t n) { return n > 63 ? 0 : a << n; }
+static uint64_t shift_right(uint64_t a, uint64_t n) { return n > 63 ? 0 : a >> n; }
+
 LOOP2(r_add, double, double, a + b)
 LOOP2(r_sub, double, double, a - b)
 LOOP2(r_mul, double, double, a *b)
 LOOP2(r_div, double, double, a / b)
 LOOP2(r_fmod, double, double, fmod(a, b))
 LOOP2(r_pow, double, double, pow(a, b))
-LOOP2(r_min, double, double, isnan(a) ? a : isnan(b) ? b : a < b ? a : b)
-LOOP2(r_max, double, double, isnan(a) ? a : isnan(b) ? b : a > b ? a : b)
-LOOP2(r_prelu, double, double, a < 0 ? a * b : a)
+LOOP2(r_min, double, double, least(a, b))
+LOOP2(r_max, double, double, largest(a, b))
+LOOP2(r_prelu, double, double, leaky_relu(a, b))
 LOOP2(i_add, int64_t, int64_t, (uint64_t)a + (uint64_t)b)
 LOOP2(i_sub, int64_t, int64_t, (uint64_t)a - (uint64_t)b)
 LOOP2(i_mul, int64_t, int64_t, (uint64_t)a *(uint64_t)b)
-LOOP2(i_div, int64_t, int64_t, b == -1 ? -(uint64_t)a : (uint64_t)(a / b))
+LOOP2(i_div, int64_t, int64_t, whole_div(a, b))
 LOOP2(u_div, int64_t, int64_t, (uint64_t)a / (uint64_t)b)
 LOOP2(i_mod, int64_t, int64_t, floor_mod(a, b))
 LOOP2(u_mod, int64_t, int64_t, (uint64_t)a % (uint64_t)b)
-LOOP2(i_fmod, int64_t, int64_t, b == -1 ? 0 : a % b)
+LOOP2(i_fmod, int64_t, int64_t, whole_fmod(a, b))
 LOOP2(i_pow, int64_t, int64_t, whole_pow(a, b))
-LOOP2(i_min, int64_t, int64_t, a < b ? a : b)
-LOOP2(i_max, int64_t, int64_t, a > b ? a : b)
-LOOP2(u_min, int64_t, int64_t, (uint64_t)a < (uint64_t)b ? a : b)
-LOOP2(u_max, int64_t, int64_t, (uint64_t)a > (uint64_t)b ? a : b)
+LOOP2(i_min, int64_t, int64_t, whole_least(a, b))
+LOOP2(i_max, int64_t, int64_t, whole_largest(a, b))
+LOOP2(u_min, int64_t, int64_t, big_least((uint64_t)a, (uint64_t)b))
+LOOP2(u_max, int64_t, int64_t, big_largest((uint64_t)a, (uint64_t)b))
 LOOP2(u_first, int64_t, int64_t, ((void)b, a))
-LOOP2(i_prelu, int64_t, int64_t, a < 0 ? (uint64_t)a * (uint64_t)b : (uint64_t)a)
+LOOP2(i_prelu, int64_t, int64_t, whole_prelu((uint64_t)a, (uint64_t)b))
 LOOP2(i_and, int64_t, int64_t, a &b)
 LOOP2(i_or, int64_t, int64_t, a | b)
 LOOP2(i_xor, int64_t, int64_t, a ^ b)
-LOOP2(u_shl, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a << b)
-LOOP2(u_shr, int64_t, int64_t, (uint64_t)b > 63 ? 0 : (uint64_t)a >> b)
+LOOP2(u_shl, int64_t, int64_t, shift_left((uint64_t)a, (uint64_t)b))
+LOOP2(u_shr, int64_t, int64_t, shift_right((uint64_t)a, (uint64_t)b))
 LOOP2(t_eq, double, int64_t, a == b)
 LOOP2(t_lt, double, int64_t, a < b)
 LOOP2(t_le, double, int64_t, a <= b)
@@ -337,6 +406,9 @@ static bool binary_ints(Int2 fn, const Data *a, const Data *b, Data *out, Walk *
     return true;
 }
 
+/* out = a OP b, broadcast; all three have their memory. False for types that the row has no
+ * function for, and where integer arithmetic would have to decide what the runtime does (division
+ * by 0). */
 static bool binary_apply(const Binary *op, const Data *a, const Data *b, Data *out)
 {
     int64_t own[MAX_RANK], sa[MAX_RANK], sb[MAX_RANK];
@@ -431,7 +503,8 @@ static bool fold_clip(Fold *f)
 #define PICK(T)                                        \
     do {                                               \
         T *to = out;                                   \
-        const T *x = a, *y = b;                        \
+        const T *x = a;                                \
+        const T *y = b;                                \
         for (int64_t i = 0; i < n; i++)                \
             to[i] = c[i * sc] ? x[i * sa] : y[i * sb]; \
     } while (0)
@@ -473,6 +546,8 @@ static bool fold_where(Fold *f)
 
 /* ---- tests of one operand ---- */
 
+static bool is_inf(double x, bool up, bool down) { return isinf(x) && (x > 0 ? up : down); }
+
 static bool fold_is(Fold *f)
 {
     double x[FOLD_TILE];
@@ -486,7 +561,7 @@ static bool fold_is(Fold *f)
         int64_t n = f->out->numel - i < FOLD_TILE ? f->out->numel - i : FOLD_TILE;
         load_reals(f->in[0].dtype, item_ptr(&f->in[0], i), 1, n, x);
         for (int64_t k = 0; k < n; k++)
-            out[i + k] = nan ? isnan(x[k]) : isinf(x[k]) && (x[k] > 0 ? up : down);
+            out[i + k] = nan ? isnan(x[k]) : is_inf(x[k], up, down);
     }
     return true;
 }
@@ -529,31 +604,44 @@ static bool reals_to_ints(const double *x, int64_t n, DType to, int64_t *out)
     return true;
 }
 
+/* n reals from item `at` on. False where one has no integer: the runtime decides. */
+static bool cast_reals(const Data *in, Data *out, int64_t at, int64_t n)
+{
+    double x[FOLD_TILE];
+    int64_t k[FOLD_TILE];
+    load_reals(in->dtype, item_ptr(in, at), 1, n, x);
+    if (num_kind(out->dtype) == NUM_REAL) {
+        store_reals(out->dtype, item_ptr(out, at), n, x);
+        return true;
+    }
+    if (!reals_to_ints(x, n, out->dtype, k))
+        return false;
+    store_ints(out->dtype, item_ptr(out, at), n, k);
+    return true;
+}
+
+/* A whole number as a real that `to` rounds once; big: k is a uint64. */
+static double real_of(int64_t k, bool big, DType to)
+{
+    if (to != DT_DOUBLE)
+        return whole_to_real(k, big);
+    return big ? (double)(uint64_t)k : (double)k;
+}
+
 static bool cast_tile(const Data *in, Data *out, int64_t at, int64_t n)
 {
     double x[FOLD_TILE];
     int64_t k[FOLD_TILE];
     NumKind from = num_kind(in->dtype);
-    NumKind to = num_kind(out->dtype);
-    if (from == NUM_REAL) {
-        load_reals(in->dtype, item_ptr(in, at), 1, n, x);
-        if (to == NUM_REAL)
-            store_reals(out->dtype, item_ptr(out, at), n, x);
-        else if (reals_to_ints(x, n, out->dtype, k))
-            store_ints(out->dtype, item_ptr(out, at), n, k);
-        else
-            return false;
-        return true;
-    }
+    if (from == NUM_REAL)
+        return cast_reals(in, out, at, n);
     load_ints(in->dtype, item_ptr(in, at), 1, n, k);
-    if (to != NUM_REAL) {
+    if (num_kind(out->dtype) != NUM_REAL) {
         store_ints(out->dtype, item_ptr(out, at), n, k);
         return true;
     }
     for (int64_t i = 0; i < n; i++)
-        x[i] = out->dtype != DT_DOUBLE ? whole_to_real(k[i], from == NUM_UINT64)
-            : from == NUM_UINT64       ? (double)(uint64_t)k[i]
-                                       : (double)k[i];
+        x[i] = real_of(k[i], from == NUM_UINT64, out->dtype);
     store_reals(out->dtype, item_ptr(out, at), n, x);
     return true;
 }

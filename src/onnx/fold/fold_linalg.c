@@ -45,17 +45,25 @@ static void batch_strides(const Data *x, int64_t matrix, int rank, int64_t *s)
         s[i] *= matrix;
 }
 
+/* The matrices at the end of x and y, each contiguous. */
+static Product last_matrices(const Data *x, const Data *y)
+{
+    Product p = { .rows = 1, .inner = x->dims[x->rank - 1], .cols = 1, .ac = 1, .bc = 1 };
+    if (x->rank > 1)
+        p.rows = x->dims[x->rank - 2];
+    if (y->rank > 1)
+        p.cols = y->dims[y->rank - 1];
+    p.ar = p.inner;
+    p.br = p.cols;
+    return p;
+}
+
+/* Matrix by matrix of the broadcast stack, row by row: reals in double, whole numbers in int64. */
 static bool fold_matmul(Fold *f)
 {
     const Data *x = &f->in[0];
     const Data *y = &f->in[1];
-    Product p = { .rows = x->rank > 1 ? x->dims[x->rank - 2] : 1,
-                  .inner = x->dims[x->rank - 1],
-                  .cols = y->rank > 1 ? y->dims[y->rank - 1] : 1 };
-    p.ar = p.inner;
-    p.ac = 1;
-    p.br = p.cols;
-    p.bc = 1;
+    Product p = last_matrices(x, y);
     bool real = num_kind(x->dtype) == NUM_REAL;
     double *a = real ? fold_reals(f, 0) : NULL;
     double *b = real ? fold_reals(f, 1) : NULL;
@@ -95,9 +103,7 @@ static bool fold_gemm(Fold *f)
     bool ta = node_int(f->node, "transA", 0) != 0;
     bool tb = node_int(f->node, "transB", 0) != 0;
     bool add = f->node->n_in > 2 && f->in[2].at;
-    Product p = { .rows = x->dims[ta ? 1 : 0],
-                  .inner = x->dims[ta ? 0 : 1],
-                  .cols = y->dims[tb ? 0 : 1] };
+    Product p = { .rows = x->dims[ta], .inner = x->dims[!ta], .cols = y->dims[!tb] };
     p.ar = ta ? 1 : p.inner;
     p.ac = ta ? p.rows : 1;
     p.br = tb ? 1 : p.cols;

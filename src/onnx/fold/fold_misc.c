@@ -3,25 +3,20 @@
 
 #include <math.h>
 
+/* Constant has one attribute, which is its value; text is not folded. */
 static bool fold_constant(Fold *f)
 {
-    const Attr *a;
-    if ((a = node_attr(f->node, "value")) != NULL) {
-        if (!item_size(f->out->dtype))
-            return false;
-        return const_read(f->cx, a->t, f->out->at);
-    }
-    if ((a = node_attr(f->node, "value_int")) != NULL)
-        *(int64_t *)f->out->at = a->i;
-    else if ((a = node_attr(f->node, "value_float")) != NULL)
-        *(float *)f->out->at = (float)a->f;
-    else if ((a = node_attr(f->node, "value_ints")) != NULL)
-        store_ints(DT_INT64, f->out->at, (int64_t)a->n, a->ints);
-    else if ((a = node_attr(f->node, "value_floats")) != NULL)
-        store_reals(DT_FLOAT, f->out->at, (int64_t)a->n, a->floats);
-    else
+    if (f->node->n_attr != 1)
         return false;
-    return true;
+    const Attr *a = &f->node->attr[0];
+    switch (a->kind) {
+    case ATTR_TENSOR: return item_size(f->out->dtype) && const_read(f->cx, a->t, f->out->at);
+    case ATTR_INT:    *(int64_t *)f->out->at = a->i; return true;
+    case ATTR_FLOAT:  *(float *)f->out->at = (float)a->f; return true;
+    case ATTR_INTS:   store_ints(DT_INT64, f->out->at, (int64_t)a->n, a->ints); return true;
+    case ATTR_FLOATS: store_reals(DT_FLOAT, f->out->at, (int64_t)a->n, a->floats); return true;
+    default:          return false;
+    }
 }
 
 /* How many elements share a scale: item i of x has the scale at (i / inner) % n. */
@@ -96,7 +91,11 @@ static bool fold_quantize(Fold *f)
         if (isnan(v))
             return false;
         double q = nearbyint(v) + (double)zero_at(f, k);
-        int64_t whole = (int64_t)(q < lo ? lo : q > hi ? hi : q);
+        if (q < lo)
+            q = lo;
+        else if (q > hi)
+            q = hi;
+        int64_t whole = (int64_t)q;
         store_ints(t, item_ptr(f->out, i), 1, &whole);
     }
     return true;

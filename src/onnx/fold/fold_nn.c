@@ -8,10 +8,10 @@
 
 #include <math.h>
 
-/* ---- LayerNormalization
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- LayerNormalization ---- */
 
+/* Each row's mean and variance in double; its second and third outputs are the mean and 1 / the
+ * standard deviation. */
 static bool fold_layer_norm(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -47,9 +47,7 @@ static bool fold_layer_norm(Fold *f)
     return true;
 }
 
-/* ---- ConvTranspose
- * -------------------------------------------------------------------------------------------------------
- */
+/* ---- ConvTranspose ---- */
 
 enum { MOST_PRODUCTS = 1 << 28 };
 
@@ -119,6 +117,8 @@ static void spread(const Fold *f, const Window *w, int64_t sample, int64_t group
         }
 }
 
+/* Every element of x spreads over the window of results that it belongs to; padding is cut off.
+ * False for automatic padding, and for more products than are worth it while converting. */
 static bool fold_conv_transpose(Fold *f)
 {
     const Node *n = f->node;
@@ -152,8 +152,7 @@ static bool fold_conv_transpose(Fold *f)
     return true;
 }
 
-/* ---- Resize: axis by axis, each result a sum of a few samples
- * ----------------------------------------------------------------- */
+/* ---- Resize: axis by axis, each result a sum of a few samples ---- */
 
 typedef enum { PLACE_ASYMMETRIC, PLACE_HALF_PIXEL, PLACE_TORCH, PLACE_CORNERS } Spot;
 typedef enum { ROUND_FLOOR, ROUND_CEIL, ROUND_PREFER_FLOOR, ROUND_PREFER_CEIL } Rounding;
@@ -180,6 +179,7 @@ static bool one_of(const Node *n, const char *attr, const char *deflt, const cha
     return false;
 }
 
+/* How Resize's attributes want it sampled; false for those that are not folded. */
 static bool read_sampler(const Node *n, Sampler *s)
 {
     static const char *const places[] = { "asymmetric", "half_pixel", "pytorch_half_pixel",
@@ -235,7 +235,12 @@ static double kernel_at(const Sampler *s, double x)
     return x < 2 ? ((s->a * x - 5 * s->a) * x + 8 * s->a) * x - 4 * s->a : 0;
 }
 
-static int64_t clamped(int64_t i, int64_t n) { return i < 0 ? 0 : i >= n ? n - 1 : i; }
+static int64_t clamped(int64_t i, int64_t n)
+{
+    if (i < 0)
+        return 0;
+    return i >= n ? n - 1 : i;
+}
 
 static void share_out(Taps *t)
 {
@@ -261,6 +266,8 @@ static void wide_taps(const Sampler *s, int64_t i, float scale, int64_t in, Taps
     share_out(t);
 }
 
+/* Which elements of the axis result i is made of, and with what weights: one for "nearest", two for
+ * "linear", four for "cubic". They may lie outside of [0, in). */
 static void taps_of(const Sampler *s, int64_t i, float scale, int64_t in, int64_t out, Taps *t)
 {
     float at = place_of(s, i, scale, in, out);
@@ -320,6 +327,7 @@ static bool read_scales(const Fold *f, Spot place, float *scale)
     return takes;
 }
 
+/* One axis after the other, those that stay as they are left out. */
 static bool fold_resize(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -329,22 +337,24 @@ static bool fold_resize(Fold *f)
     if (!x->numel || !y->numel || !read_sampler(f->node, &s) || !read_scales(f, s.place, scale))
         return false;
     double *at = fold_reals(f, 0);
+    if (!at)
+        return false;
     int64_t outer = 1;
     int64_t inner = x->numel;
-    for (int i = 0; at && i < x->rank; i++) {
+    for (int i = 0; i < x->rank; i++) {
         int64_t in = x->dims[i];
         int64_t out = y->dims[i];
         inner /= in;
-        double *to = in == out && scale[i] == 1 ? at
-                                                : new_array(f->cx, double, outer * out * inner);
-        if (!to || (to != at && !resize_axis(f->cx, &s, scale[i], at, to, outer, in, out, inner)))
-            return false;
-        at = to;
+        if (in != out || scale[i] != 1) {
+            double *to = new_array(f->cx, double, outer * out * inner);
+            if (!to || !resize_axis(f->cx, &s, scale[i], at, to, outer, in, out, inner))
+                return false;
+            at = to;
+        }
         outer *= out;
     }
-    if (at)
-        store_reals(y->dtype, y->at, y->numel, at);
-    return at != NULL;
+    store_reals(y->dtype, y->at, y->numel, at);
+    return true;
 }
 
 const FoldRow fold_nn[] = { { "ConvTranspose", fold_conv_transpose },

@@ -48,14 +48,28 @@ static bool reduced_strides(const Fold *f, int64_t *s, int64_t *count)
     return true;
 }
 
+/* NaN is larger, and smaller, than anything. */
+static double larger(double a, double b)
+{
+    if (isnan(a))
+        return a;
+    return isnan(b) || b > a ? b : a;
+}
+static double smaller(double a, double b)
+{
+    if (isnan(a))
+        return a;
+    return isnan(b) || b < a ? b : a;
+}
+
 static void step_reals(Red r, double *acc, int64_t step, const double *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++, acc += step) {
         double v = x[i];
         switch (r) {
         case RED_PROD:    *acc *= v; break;
-        case RED_MAX:     *acc = isnan(*acc) ? *acc : isnan(v) || v > *acc ? v : *acc; break;
-        case RED_MIN:     *acc = isnan(*acc) ? *acc : isnan(v) || v < *acc ? v : *acc; break;
+        case RED_MAX:     *acc = larger(*acc, v); break;
+        case RED_MIN:     *acc = smaller(*acc, v); break;
         case RED_L1:      *acc += fabs(v); break;
         case RED_L2:
         case RED_SQUARES: *acc += v * v; break;
@@ -80,54 +94,100 @@ static void step_ints(Red r, int64_t *acc, int64_t step, const int64_t *x, int64
     }
 }
 
+/* n accumulators as they are before the first element; NULL without memory. */
+static double *reals_begun(Ctx *cx, Red r, int64_t n)
+{
+    double *acc = new_array(cx, double, n);
+    if (!acc)
+        return NULL;
+    double first = 0;
+    if (r == RED_PROD)
+        first = 1;
+    else if (r == RED_MAX)
+        first = -INFINITY;
+    else if (r == RED_MIN)
+        first = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        acc[i] = first;
+    return acc;
+}
+
+/* exp(v - most), which cannot overflow; beside an infinite `most` only its equals count. */
+static double shifted_exp(double v, double most)
+{
+    if (!isinf(most))
+        return exp(v - most);
+    if (v == most)
+        return 1;
+    return isnan(v) ? v : 0;
+}
+
+/* Each element of x into its accumulator; s: strides of the accumulators along x's axes, 0 where
+ * one is reduced. With `most`, which lies like them, an element counts as shifted_exp. */
+static void accumulate(const Data *x, Red r, const int64_t *s, const double *most, double *acc)
+{
+    double v[FOLD_TILE];
+    int64_t own[MAX_RANK];
+    Walk w;
+    plain_strides(x->rank, x->dims, own);
+    walk_start(&w, x->rank, x->dims, 2, (const int64_t *const[]){ own, s });
+    for (; !w.done; walk_next(&w))
+        for (int64_t i = 0; i < w.run; i += FOLD_TILE) {
+            int64_t m = w.run - i < FOLD_TILE ? w.run - i : FOLD_TILE;
+            int64_t at = w.at[1] + i * w.step[1];
+            load_reals(x->dtype, item_ptr(x, w.at[0] + i), 1, m, v);
+            for (int64_t k = 0; most && k < m; k++)
+                v[k] = shifted_exp(v[k], most[at + k * w.step[1]]);
+            step_reals(r, acc + at, w.step[1], v, m);
+        }
+}
+
+/* What an accumulator says when all `count` elements are in it; most: of RED_LOG_SUM_EXP. */
+static double real_result(Red r, double acc, int64_t count, double most)
+{
+    switch (r) {
+    case RED_MEAN:        return acc / (double)count;
+    case RED_L2:          return sqrt(acc);
+    case RED_LOG_SUM:     return log(acc);
+    case RED_LOG_SUM_EXP: return isinf(most) ? most : most + log(acc);
+    default:              return acc;
+    }
+}
+
+/* The sum of exponentials takes two passes: the first one finds the largest elements. */
 static bool reduce_reals(Fold *f, Red r, const int64_t *s, int64_t count)
 {
     const Data *x = &f->in[0];
-    int64_t n = f->out->numel, own[MAX_RANK];
-    double *acc = new_array(f->cx, double, n), v[FOLD_TILE];
-    double *most = r == RED_LOG_SUM_EXP ? new_array(f->cx, double, n) : NULL;
-    Walk w;
-    if (!acc || (r == RED_LOG_SUM_EXP && !most))
+    int64_t n = f->out->numel;
+    double *most = NULL;
+    double *acc = reals_begun(f->cx, r, n);
+    if (!acc)
         return false;
+    if (r == RED_LOG_SUM_EXP) {
+        most = reals_begun(f->cx, RED_MAX, n);
+        if (!most)
+            return false;
+        accumulate(x, RED_MAX, s, NULL, most);
+    }
+    accumulate(x, r, s, most, acc);
     for (int64_t i = 0; i < n; i++)
-        acc[i] = r == RED_PROD                     ? 1
-            : r == RED_MAX || r == RED_LOG_SUM_EXP ? -INFINITY
-            : r == RED_MIN                         ? INFINITY
-                                                   : 0;
-    plain_strides(x->rank, x->dims, own);
-    for (int pass = r == RED_LOG_SUM_EXP ? 0 : 1; pass < 2;
-         pass++) { /* its first pass finds the largest */
-        walk_start(&w, x->rank, x->dims, 2, (const int64_t *const[]){ own, s });
-        for (; !w.done; walk_next(&w))
-            for (int64_t i = 0; i < w.run; i += FOLD_TILE) {
-                int64_t m = w.run - i < FOLD_TILE ? w.run - i : FOLD_TILE;
-                int64_t at = w.at[1] + i * w.step[1];
-                load_reals(x->dtype, item_ptr(x, w.at[0] + i), 1, m, v);
-                for (int64_t k = 0; most && pass == 1 && k < m; k++) {
-                    double top = most[at + k * w.step[1]];
-                    v[k] = isinf(top) ? (v[k] == top       ? 1
-                                             : isnan(v[k]) ? v[k]
-                                                           : 0)
-                                      : exp(v[k] - top);
-                }
-                step_reals(pass == 0 ? RED_MAX : r, acc + at, w.step[1], v, m);
-            }
-        for (int64_t i = 0; pass == 0 && i < n; i++) {
-            most[i] = acc[i];
-            acc[i] = 0;
-        }
-    }
-    for (int64_t i = 0; i < n; i++) {
-        acc[i] = r == RED_MEAN     ? acc[i] / (double)count
-            : r == RED_L2          ? sqrt(acc[i])
-            : r == RED_LOG_SUM     ? log(acc[i])
-            : r == RED_LOG_SUM_EXP ? (isinf(most[i]) ? most[i] : most[i] + log(acc[i]))
-                                   : acc[i];
-    }
+        acc[i] = real_result(r, acc[i], count, most ? most[i] : 0);
     store_reals(f->out->dtype, f->out->at, n, acc);
     return true;
 }
 
+static int64_t whole_start(Red r)
+{
+    switch (r) {
+    case RED_PROD: return 1;
+    case RED_MAX:  return INT64_MIN;
+    case RED_MIN:  return INT64_MAX;
+    default:       return 0;
+    }
+}
+
+/* False for what has no whole result, and for the mean, largest or least of nothing: the runtime
+ * decides. */
 static bool reduce_ints(Fold *f, Red r, const int64_t *s, int64_t count)
 {
     const Data *x = &f->in[0];
@@ -138,9 +198,9 @@ static bool reduce_ints(Fold *f, Red r, const int64_t *s, int64_t count)
         (r == RED_MEAN && count == 0))
         return false;
     if (count == 0 && (r == RED_MAX || r == RED_MIN))
-        return false; /* the least number of the type: left to the runtime */
+        return false;
     for (int64_t i = 0; i < n; i++)
-        acc[i] = r == RED_PROD ? 1 : r == RED_MAX ? INT64_MIN : r == RED_MIN ? INT64_MAX : 0;
+        acc[i] = whole_start(r);
     plain_strides(x->rank, x->dims, own);
     walk_start(&w, x->rank, x->dims, 2, (const int64_t *const[]){ own, s });
     for (; !w.done; walk_next(&w))
@@ -181,7 +241,12 @@ static Lines lines_of(const Data *x, int64_t axis)
     Lines l = { 1, 1, 1 };
     axis += axis < 0 ? x->rank : 0;
     for (int i = 0; i < x->rank; i++)
-        *(i < axis ? &l.outer : i == axis ? &l.n : &l.inner) *= x->dims[i];
+        if (i < axis)
+            l.outer *= x->dims[i];
+        else if (i > axis)
+            l.inner *= x->dims[i];
+        else
+            l.n = x->dims[i];
     return l;
 }
 
@@ -217,6 +282,7 @@ static int order(const Data *x, int64_t a, int64_t b)
     return (u > v) - (u < v);
 }
 
+/* ArgMax and ArgMin: the first of equals, or the last one where the attribute says so. */
 static bool fold_arg_extreme(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -289,9 +355,11 @@ static void soften(double *v, int64_t n, char how)
     for (int64_t i = 0; i < n; i++)
         sum += exp(v[i] - most);
     for (int64_t i = 0; i < n; i++)
-        v[i] = how == 'H' ? i == best
-            : how == 'L'  ? v[i] - most - log(sum)
-                          : exp(v[i] - most) / sum;
+        switch (how) {
+        case 'H': v[i] = i == best; break;
+        case 'L': v[i] = v[i] - most - log(sum); break;
+        default:  v[i] = exp(v[i] - most) / sum; break;
+        }
 }
 
 static bool fold_softmax(Fold *f)
@@ -333,6 +401,7 @@ static void sort_places(const Data *x, int64_t *at, int64_t *room, int64_t n, in
     memcpy(at, room, (size_t)n * sizeof *at);
 }
 
+/* Each line's first elements in order, and where in the line they were. */
 static bool fold_topk(Fold *f)
 {
     const Data *x = &f->in[0];

@@ -17,6 +17,16 @@ static int axis_of(const Fold *f, const char *name, int64_t deflt, int rank)
     return (int)(a < 0 ? a + rank : a);
 }
 
+/* An axis, counted from the front. */
+static int64_t from_front(int64_t axis, int rank) { return axis < 0 ? axis + rank : axis; }
+
+static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
+{
+    if (v > hi)
+        return hi;
+    return v < lo ? lo : v;
+}
+
 /* The same elements in the same order. */
 static bool fold_same(Fold *f)
 {
@@ -93,10 +103,13 @@ static bool fold_tile(Fold *f)
 
 /* ---- Slice, Concat, Split, Pad ---- */
 
+/* Where the slice begins, and its strides, are where x's elements lie: inference knows how many are
+ * kept. */
 static bool fold_slice(Fold *f)
 {
-    int64_t start[MAX_RANK], axes[MAX_RANK], steps[MAX_RANK], s[MAX_RANK], count, n_axes, n_steps,
-        at = 0;
+    int64_t start[MAX_RANK], axes[MAX_RANK], steps[MAX_RANK], s[MAX_RANK];
+    int64_t count, n_axes, n_steps;
+    int64_t at = 0;
     const Data *x = &f->in[0];
     size_t size = item_size(x->dtype);
     if (!size || !fold_ints(f, 1, MAX_RANK, start, &count))
@@ -105,12 +118,11 @@ static bool fold_slice(Fold *f)
     bool has_steps = fold_ints(f, 4, MAX_RANK, steps, &n_steps);
     plain_strides(x->rank, x->dims, s);
     for (int64_t i = 0; i < count; i++) {
-        int axis = (int)(has_axes ? axes[i] < 0 ? axes[i] + x->rank : axes[i] : i);
+        int axis = (int)(has_axes ? from_front(axes[i], x->rank) : i);
         int64_t step = has_steps ? steps[i] : 1;
         int64_t dim = x->dims[axis];
         int64_t from = start[i] < 0 ? start[i] + dim : start[i];
-        int64_t last = step < 0 ? dim - 1 : dim;
-        from = from > last ? last : from < 0 ? 0 : from;
+        from = clamp(from, 0, step < 0 ? dim - 1 : dim);
         at += from * s[axis];
         s[axis] *= f->out->dims[axis] > 1 ? step : 1;
     }
@@ -190,7 +202,7 @@ static bool fold_pad(Fold *f)
         return false;
     bool has_axes = fold_ints(f, 3, MAX_RANK, axes, &n_axes);
     for (int64_t i = 0; i < count / 2; i++)
-        before[has_axes ? axes[i] < 0 ? axes[i] + x->rank : axes[i] : i] = pads[i];
+        before[has_axes ? from_front(axes[i], x->rank) : i] = pads[i];
     plain_strides(x->rank, x->dims, s);
     int last = x->rank - 1;
     if (x->rank == 0)
@@ -223,6 +235,7 @@ static bool index_at(const Data *d, int64_t i, int64_t n, int64_t *out)
     return *out >= 0 && *out < n;
 }
 
+/* x[.., at, ..] at `axis`: a block of elements for each index. */
 static bool fold_gather(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -288,6 +301,8 @@ static bool row_place(const Data *at, int64_t row, int64_t depth, const Data *x,
     return true;
 }
 
+/* The last axis of the indices says where in x a block begins, after the batch axes that both
+ * share. */
 static bool fold_gather_nd(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -310,50 +325,80 @@ static bool fold_gather_nd(Fold *f)
     return size != 0;
 }
 
-/* What lies at `to` joined with `from`, by the reduction attribute. */
-static bool reduce_into(DType t, char how, void *to, const void *from, int64_t n)
+/* The reduction attribute of a scatter: how an update joins what it finds. */
+typedef enum { JOIN_NONE, JOIN_ADD, JOIN_MUL, JOIN_MAX, JOIN_MIN } Join;
+
+static Join join_of(const Fold *f)
 {
+    static const char *const names[] = {
+        [JOIN_NONE] = "none", [JOIN_ADD] = "add", [JOIN_MUL] = "mul", [JOIN_MAX] = "max"
+    };
+    const char *how = node_str(f->node, "reduction", "none");
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (!strcmp(how, names[i]))
+            return (Join)i;
+    return JOIN_MIN;
+}
+
+static double join_reals(Join how, double a, double b)
+{
+    if (how == JOIN_ADD)
+        return a + b;
+    if (how == JOIN_MUL)
+        return a * b;
+    if (a != a || b != b) /* NaN */
+        return a != a ? a : b;
+    return (how == JOIN_MAX) == (a > b) ? a : b;
+}
+
+static int64_t join_ints(Join how, int64_t a, int64_t b)
+{
+    if (how == JOIN_ADD)
+        return (int64_t)((uint64_t)a + (uint64_t)b);
+    if (how == JOIN_MUL)
+        return (int64_t)((uint64_t)a * (uint64_t)b);
+    return (how == JOIN_MAX) == (a > b) ? a : b;
+}
+
+/* n elements at `to` become what they are joined with those at `from`. False for types that are not
+ * folded. */
+static bool join_into(DType t, Join how, void *to, const void *from, int64_t n)
+{
+    size_t size = item_size(t);
+    NumKind kind = num_kind(t);
+    if (kind != NUM_REAL && kind != NUM_INT)
+        return n == 0;
     for (int64_t i = 0; i < n; i++) {
-        size_t size = item_size(t);
         void *p = (uint8_t *)to + (size_t)i * size;
         const void *q = (const uint8_t *)from + (size_t)i * size;
-        if (num_kind(t) == NUM_REAL) {
+        if (kind == NUM_REAL) {
             double a, b;
             load_reals(t, p, 1, 1, &a);
             load_reals(t, q, 1, 1, &b);
-            a = how == 'a'                ? a + b
-                : how == 'u'              ? a * b
-                : a != a                  ? a
-                : b != b                  ? b
-                : (how == 'x') == (a > b) ? a
-                                          : b;
+            a = join_reals(how, a, b);
             store_reals(t, p, 1, &a);
-        } else if (num_kind(t) == NUM_INT) {
+        } else {
             int64_t a, b;
             load_ints(t, p, 1, 1, &a);
             load_ints(t, q, 1, 1, &b);
-            a = how == 'a'                ? (int64_t)((uint64_t)a + (uint64_t)b)
-                : how == 'u'              ? (int64_t)((uint64_t)a * (uint64_t)b)
-                : (how == 'x') == (a > b) ? a
-                                          : b;
+            a = join_ints(how, a, b);
             store_ints(t, p, 1, &a);
-        } else
-            return false;
+        }
     }
     return true;
 }
 
-/* 0 for none, else a letter only that reduction has: Add, mUl, maX, mIn. */
-static char reduction_of(const Fold *f)
+/* An update of n elements: put at `to`, or joined with what is there. */
+static bool update(DType t, Join how, void *to, const void *from, int64_t n)
 {
-    const char *r = node_str(f->node, "reduction", "none");
-    return !strcmp(r, "none") ? 0
-        : !strcmp(r, "add")   ? 'a'
-        : !strcmp(r, "mul")   ? 'u'
-        : !strcmp(r, "max")   ? 'x'
-                              : 'i';
+    if (how != JOIN_NONE)
+        return join_into(t, how, to, from, n);
+    memcpy(to, from, (size_t)n * item_size(t));
+    return true;
 }
 
+/* x with each update where its index along `axis` says, in order: of two at one place the later one
+ * stays. */
 static bool fold_scatter_elements(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -362,7 +407,7 @@ static bool fold_scatter_elements(Fold *f)
     size_t size = item_size(x->dtype);
     int axis = axis_of(f, "axis", 0, x->rank);
     int64_t s[MAX_RANK], k;
-    char how = reduction_of(f);
+    Join how = join_of(f);
     if (!size || !fold_same(f))
         return false;
     plain_strides(x->rank, x->dims, s);
@@ -370,14 +415,13 @@ static bool fold_scatter_elements(Fold *f)
         if (!index_at(at, i, x->dims[axis], &k))
             return false;
         void *to = item_ptr(f->out, place_without(at->dims, at->rank, i, s, axis) + k * s[axis]);
-        if (!how)
-            memcpy(to, item_ptr(up, i), size);
-        else if (!reduce_into(x->dtype, how, to, item_ptr(up, i), 1))
+        if (!update(x->dtype, how, to, item_ptr(up, i), 1))
             return false;
     }
     return true;
 }
 
+/* x with blocks of updates, each where a row of indices says. */
 static bool fold_scatter_nd(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -388,17 +432,14 @@ static bool fold_scatter_nd(Fold *f)
     int64_t rows = product(at->dims, at->rank - 1);
     int64_t s[MAX_RANK], place;
     int64_t block = product(x->dims + depth, x->rank - (int)depth);
-    char how = reduction_of(f);
+    Join how = join_of(f);
     if (!size || !fold_same(f))
         return false;
     plain_strides(x->rank, x->dims, s);
     for (int64_t r = 0; r < rows && block; r++) {
         if (!row_place(at, r, depth, x, 0, s, &place))
             return false;
-        if (!how)
-            memcpy(item_ptr(f->out, place), item_ptr(up, r * block), (size_t)block * size);
-        else if (!reduce_into(x->dtype, how, item_ptr(f->out, place), item_ptr(up, r * block),
-                              block))
+        if (!update(x->dtype, how, item_ptr(f->out, place), item_ptr(up, r * block), block))
             return false;
     }
     return true;
@@ -422,6 +463,8 @@ static bool fold_constant_of_shape(Fold *f)
     return at != NULL;
 }
 
+/* start + i * delta, which is not the same as adding delta again and again: reals are rounded
+ * once. */
 static bool fold_range(Fold *f)
 {
     DType t = f->out->dtype;
@@ -457,11 +500,11 @@ static bool fold_trilu(Fold *f)
     int64_t rows = x->dims[x->rank - 2];
     for (int64_t r = 0; cols && r < x->numel / cols; r++) {
         int64_t i = r % rows;
-        int64_t edge = k > cols ? cols : k < -rows ? -rows : k;
-        edge += i + !upper; /* the first column kept (upper) or dropped (lower) */
-        edge = edge < 0 ? 0 : edge > cols ? cols : edge;
-        memset(item_ptr(f->out, r * cols + (upper ? 0 : edge)), 0,
-               (size_t)(upper ? edge : cols - edge) * size);
+        int64_t edge = clamp(k, -rows, cols) + i + !upper; /* first column kept, or dropped */
+        edge = clamp(edge, 0, cols);
+        int64_t first = upper ? 0 : edge;
+        int64_t n = upper ? edge : cols - edge;
+        memset(item_ptr(f->out, r * cols + first), 0, (size_t)n * size);
     }
     return true;
 }
@@ -532,6 +575,8 @@ static bool fold_non_zero(Fold *f)
 
 /* ---- blocks of an image: [N, C, H, W] read with more axes, permuted ---- */
 
+/* Channels become blocks of positions. Of the channel axis the block comes first in mode DCR, last
+ * in CRD. */
 static bool fold_depth_to_space(Fold *f)
 {
     const Data *x = &f->in[0];
