@@ -17,9 +17,7 @@ bool out_shape(Node *n, int i, DType t, const Shape *s)
         return true;
     for (int k = 0; k < s->rank; k++)
         if (!s->d[k])
-            return ctx_failed(node_cx(n))
-                ? false
-                : node_fail(n, "the size of axis %d of output %d cannot be expressed", k, i);
+            return node_fail(n, "the size of axis %d of output %d cannot be expressed", k, i);
     set_out(n, i, t, s->rank, s->rank >= 0 ? s->d : NULL);
     return true;
 }
@@ -42,6 +40,8 @@ bool out_like(Node *n, int i, DType t, Ox v)
     return out_shape(n, i, t, &s);
 }
 
+/* *into becomes the broadcast of both, as PyTorch does it: axes are aligned at the end. An unknown
+ * rank makes the result's unknown; false, with PyTorch's message, when sizes cannot agree. */
 bool shape_broadcast(Node *n, Shape *into, const Shape *with)
 {
     if (into->rank < 0 || with->rank < 0) {
@@ -81,9 +81,9 @@ bool need_rank_of(Node *n, Ox v, const char *what, int least, int most)
         return true;
     if (least == most)
         return node_fail(n, "%s must have rank %d, not %d", what, least, r);
-    return most == MAX_RANK
-        ? node_fail(n, "%s must have at least rank %d, not %d", what, least, r)
-        : node_fail(n, "%s must have rank %d to %d, not %d", what, least, most, r);
+    if (most == MAX_RANK)
+        return node_fail(n, "%s must have at least rank %d, not %d", what, least, r);
+    return node_fail(n, "%s must have rank %d to %d, not %d", what, least, most, r);
 }
 
 Dim fresh_in(Node *n, int64_t lo, int64_t hi)

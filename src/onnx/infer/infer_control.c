@@ -193,6 +193,49 @@ static bool infer_loop(Node *n)
     return true;
 }
 
+/* The i-th of a list of axes that an attribute gives; 0 where it gives none. */
+static int64_t scan_axis(const Node *n, const char *attr, int64_t i)
+{
+    const int64_t *axes = NULL;
+    size_t count = 0;
+    node_ints(n, attr, &axes, &count);
+    return (size_t)i < count ? axes[i] : 0;
+}
+
+/* How many iterations: the size of the first scanned input that has a rank, along its axis. NULL in
+ * *length when none has; false after an error. */
+static bool scan_length(Node *n, int64_t states, Dim *length)
+{
+    *length = NULL;
+    for (int64_t i = states; i < n->n_in; i++) {
+        Ox v = n->in[i];
+        int axis;
+        if (ox_rank(v) < 0)
+            continue;
+        if (!wrap_axis(n, scan_axis(n, "scan_input_axes", i - states), ox_rank(v), &axis))
+            return false;
+        *length = ox_dim(v, axis);
+        if (*length)
+            return true;
+    }
+    return true;
+}
+
+/* Output i is the items that the body gives, side by side along the axis numbered `scanned`. */
+static bool scan_output(Node *n, int i, int64_t scanned, Ox item, Dim length)
+{
+    Shape one = shape_outside(n, item);
+    Shape s = { .rank = one.rank < 0 ? -1 : one.rank + 1 };
+    int axis = 0;
+    if (s.rank > MAX_RANK)
+        return node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
+    if (s.rank > 0 && !wrap_axis(n, scan_axis(n, "scan_output_axes", scanned), s.rank, &axis))
+        return false;
+    for (int k = 0, from = 0; k < s.rank; k++)
+        s.d[k] = k == axis ? length : one.d[from++];
+    return out_partial(n, i, ox_dtype(item), &s);
+}
+
 /* Scan(state.., scanned..); body(state.., item..) -> (state.., item..). Axes other than 0 by
  * attribute. */
 static bool infer_scan(Node *n)
@@ -200,47 +243,20 @@ static bool infer_scan(Node *n)
     const Graph *body = body_of(n, "body");
     int64_t scanned = node_int(n, "num_scan_inputs", 0);
     int64_t states = n->n_in - scanned;
-    const int64_t *axes = NULL;
-    size_t n_axes = 0;
-    Dim length = NULL;
+    Dim length;
     if (!body)
         return false;
     if (scanned < 1 || states < 0 || body->inputs.n != (size_t)n->n_in ||
         body->outputs.n < (size_t)n->n_out || (int64_t)body->outputs.n < states)
         return node_fail(n, "%d inputs and %d outputs do not fit the body's %zu and %zu", n->n_in,
                          n->n_out, body->inputs.n, body->outputs.n);
-    node_ints(n, "scan_input_axes", &axes, &n_axes);
-    for (int i = 0; i < scanned && !length; i++) {
-        Ox v = n->in[states + i];
-        int axis;
-        if (ox_rank(v) < 0)
-            continue;
-        if (!wrap_axis(n, (size_t)i < n_axes ? axes[i] : 0, ox_rank(v), &axis))
-            return false;
-        length = ox_dim(v, axis);
-    }
-    axes = NULL;
-    n_axes = 0;
-    node_ints(n, "scan_output_axes", &axes, &n_axes);
+    if (!scan_length(n, states, &length))
+        return false;
     for (int i = 0; i < n->n_out; i++) {
         Ox v = body->outputs.at[i];
-        if (i < states) {
-            if (!out_joined(n, i, n->in[i], v))
-                return false;
-            continue;
-        }
-        Shape one = shape_outside(n, v);
-        Shape s = { .rank = one.rank < 0 ? -1 : one.rank + 1 };
-        int axis = 0;
-        if (s.rank > MAX_RANK ||
-            (s.rank > 0 &&
-             !wrap_axis(n, (size_t)(i - states) < n_axes ? axes[i - states] : 0, s.rank, &axis)))
-            return ctx_failed(node_cx(n))
-                ? false
-                : node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
-        for (int k = 0, from = 0; k < s.rank; k++)
-            s.d[k] = k == axis ? length : one.d[from++];
-        if (!out_partial(n, i, ox_dtype(v), &s))
+        bool fine = i < states ? out_joined(n, i, n->in[i], v)
+                               : scan_output(n, i, i - states, v, length);
+        if (!fine)
             return false;
     }
     return true;
@@ -320,6 +336,17 @@ static bool infer_sequence_length(Node *n)
     return out_shape(n, 0, DT_INT64, &s);
 }
 
+/* Are the parts of a SplitToSequence of one item each? They are where it has no sizes. */
+static bool splits_by_item(const Node *n)
+{
+    const int64_t *size;
+    int64_t count;
+    if (!node_in(n, 1))
+        return true;
+    return ox_rank(n->in[1]) == 0 && node_in_ints(n, 1, &size, &count) && size[0] == 1;
+}
+
+/* SplitToSequence(x, sizes?): a sequence of tensors whose size along the axis is 1, or differs. */
 static bool infer_split_to_sequence(Node *n)
 {
     Ctx *cx = node_cx(n);
@@ -328,25 +355,20 @@ static bool infer_split_to_sequence(Node *n)
     if (s.rank >= 0) {
         if (!wrap_axis(n, node_int(n, "axis", 0), s.rank, &axis))
             return false;
-        const int64_t *size;
-        int64_t count;
-        bool each = node_in(n, 1)
-            ? ox_rank(n->in[1]) == 0 && node_in_ints(n, 1, &size, &count) && size[0] == 1
-            : true;
-        s.d[axis] = each ? dim_int(cx, 1) : fresh_in(n, 0, DIM_MAX);
+        s.d[axis] = splits_by_item(n) ? dim_int(cx, 1) : fresh_in(n, 0, DIM_MAX);
         if (!node_in(n, 1) && !node_int(n, "keepdims", 1)) {
             for (int i = axis; i + 1 < s.rank; i++)
                 s.d[i] = s.d[i + 1];
             s.rank--;
         }
     }
-    set_out_type(
-        n, 0,
-        type_wrapped(cx, T_SEQUENCE,
-                     type_tensor(cx, ox_dtype(n->in[0]), s.rank, s.rank >= 0 ? s.d : NULL)));
+    Type each = type_tensor(cx, ox_dtype(n->in[0]), s.rank, s.rank >= 0 ? s.d : NULL);
+    set_out_type(n, 0, type_wrapped(cx, T_SEQUENCE, each));
     return true;
 }
 
+/* The items' shape with the axis that is joined, or, with new_axis, made. Sizes that items may not
+ * share are unknown. */
 static bool infer_concat_from_sequence(Node *n)
 {
     Type t = element_type(n);
@@ -355,9 +377,10 @@ static bool infer_concat_from_sequence(Node *n)
     bool stack = node_int(n, "new_axis", 0) != 0;
     Shape s = { .rank = t->rank < 0 ? -1 : t->rank + stack };
     int axis = 0;
-    if (s.rank > MAX_RANK || (s.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), s.rank, &axis)))
-        return ctx_failed(node_cx(n)) ? false
-                                      : node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
+    if (s.rank > MAX_RANK)
+        return node_fail(n, "rank %d is more than %d", s.rank, MAX_RANK);
+    if (s.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), s.rank, &axis))
+        return false;
     for (int i = 0, from = 0; i < s.rank; i++) {
         if (i == axis) {
             from += !stack;
@@ -389,7 +412,9 @@ static bool infer_sequence_map(Node *n)
 static bool infer_optional(Node *n)
 {
     const Attr *a = node_attr(n, "type");
-    Type t = node_in(n, 0) ? n->in[0]->type : a ? a->type : NULL;
+    Type t = a ? a->type : NULL;
+    if (node_in(n, 0))
+        t = n->in[0]->type;
     if (!t)
         return node_fail(n, "needs an input or the attribute type");
     set_out_type(n, 0, type_wrapped(node_cx(n), T_OPTIONAL, t));

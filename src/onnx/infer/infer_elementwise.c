@@ -39,6 +39,8 @@ static bool tame(Dim d)
     return !dim_known(d, &v) || (v > -(INT64_C(1) << 40) && v < INT64_C(1) << 40);
 }
 
+/* One item of the result from one of each operand; NULL when it is not known. Only what Python's
+ * arithmetic and ONNX's agree on is computed on dimensions. */
 static Dim item_apply(Ctx *cx, ItemOp op, Dim a, Dim b)
 {
     int64_t x, y, lo, hi, lo_b, hi_b;
@@ -231,10 +233,14 @@ static bool infer_where(Node *n)
     for (int64_t i = 0; i < count; i++) {
         Dim a = item_of(x, i);
         Dim b = item_of(y, i);
-        if (known && n_cond > 0)
-            items[i] = cond[n_cond == 1 ? 0 : i] ? a : b;
-        else
-            items[i] = a && b && dim_eq(node_cx(n), a, b) == YES ? a : NULL;
+        items[i] = NULL;
+        if (!known || n_cond <= 0) {
+            if (a && b && dim_eq(node_cx(n), a, b) == YES)
+                items[i] = a;
+            continue;
+        }
+        bool first = cond[n_cond == 1 ? 0 : i];
+        items[i] = first ? a : b;
     }
     out_items(n, 0, items, count);
     return true;

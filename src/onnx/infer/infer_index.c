@@ -23,6 +23,21 @@ static void gather_items(Node *n)
     out_items(n, 0, items, count);
 }
 
+/* Constant indices must be within the axis, where its size is known. */
+static bool check_indices(Node *n, Dim axis_size, int axis)
+{
+    const int64_t *at;
+    int64_t count, size;
+    if (!dim_known(axis_size, &size) || !node_in_ints(n, 1, &at, &count))
+        return true;
+    for (int64_t i = 0; i < count; i++)
+        if (at[i] < -size || at[i] >= size)
+            return node_fail(n, "index %lld is out of bounds for dimension %d with size %lld",
+                             (long long)at[i], axis, (long long)size);
+    return true;
+}
+
+/* The axis gives way to all axes of the indices: x[5,6,7] by [2,3] on axis 1 is [5,2,3,7]. */
 static bool infer_gather(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -42,14 +57,7 @@ static bool infer_gather(Node *n)
         s.d[s.rank++] = idx.d[i];
     for (int i = axis + 1; i < x.rank; i++)
         s.d[s.rank++] = x.d[i];
-    const int64_t *at;
-    int64_t count, size;
-    if (dim_known(x.d[axis], &size) && node_in_ints(n, 1, &at, &count))
-        for (int64_t i = 0; i < count; i++)
-            if (at[i] < -size || at[i] >= size)
-                return node_fail(n, "index %lld is out of bounds for dimension %d with size %lld",
-                                 (long long)at[i], axis, (long long)size);
-    if (!out_shape(n, 0, first_type(n), &s))
+    if (!check_indices(n, x.d[axis], axis) || !out_shape(n, 0, first_type(n), &s))
         return false;
     gather_items(n);
     return true;
@@ -69,6 +77,7 @@ static bool infer_gather_elements(Node *n)
     return same_second(n);
 }
 
+/* The indices without their last axis, then the axes of x that a row of indices leaves. */
 static bool infer_gather_nd(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -108,6 +117,8 @@ static void value_items(Node *n, const Const *k)
     out_items(n, 0, items, count);
 }
 
+/* The shape is the input's items; the type that of the value, a float32 zero where there is none.
+ */
 static bool infer_constant_of_shape(Node *n)
 {
     Shape s = { .rank = -1 };
@@ -139,8 +150,10 @@ static Dim range_count(Node *n)
     double a, b, d;
     int64_t step;
     if (start && limit && delta && dim_known(delta, &step) && step != 0 && step != INT64_MIN) {
-        Dim way = step > 0 ? dim_sub(cx, limit, start) : dim_sub(cx, start, limit);
-        Dim count = way ? dim_ceildiv(cx, way, dim_int(cx, step > 0 ? step : -step)) : NULL;
+        bool up = step > 0;
+        Dim way = up ? dim_sub(cx, limit, start) : dim_sub(cx, start, limit);
+        Dim size = dim_int(cx, up ? step : -step);
+        Dim count = way ? dim_ceildiv(cx, way, size) : NULL;
         return count ? dim_max(cx, dim_int(cx, 0), count) : NULL;
     }
     if (!ox_known_scalar(n->graph, n->in[0], &a) || !ox_known_scalar(n->graph, n->in[1], &b) ||
@@ -217,6 +230,7 @@ static int64_t count_non_zero(Node *n)
     return count;
 }
 
+/* [rank, count]: the count is known for a constant, else between 0 and the number of elements. */
 static bool infer_non_zero(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -269,9 +283,11 @@ static bool infer_unique(Node *n)
     else if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", 0), x.rank, &axis))
         return false;
     Dim u = fresh_in(n, 0, DIM_MAX);
-    Dim all = x.rank < 0 ? fresh_in(n, 0, DIM_MAX)
-        : flat           ? dim_product(node_cx(n), x.d, x.rank)
-                         : x.d[axis];
+    Dim all;
+    if (x.rank < 0)
+        all = fresh_in(n, 0, DIM_MAX);
+    else
+        all = flat ? dim_product(node_cx(n), x.d, x.rank) : x.d[axis];
     if (y.rank >= 0) {
         y.d[axis] = u;
         fresh.rank = y.rank;

@@ -42,31 +42,50 @@ static bool infer_matmul_integer(Node *n) { return matmul_as(n, DT_INT32, 0, 1);
 /* a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero */
 static bool infer_qlinear_matmul(Node *n) { return matmul_as(n, ox_dtype(n->in[7]), 0, 3); }
 
-static bool infer_gemm(Node *n)
+/* Axis i of a matrix, which is transposed or not; NULL when its rank is unknown. */
+static Dim matrix_dim(const Shape *m, bool transposed, int i)
+{
+    if (m->rank != 2)
+        return NULL;
+    return m->d[transposed ? 1 - i : i];
+}
+
+/* The sizes that a Gemm sums over are equal, where both are known. dim_eq is asked first: the texts
+ * of an error take time. */
+static bool same_inner(Node *n, Dim a, Dim b)
 {
     Ctx *cx = node_cx(n);
+    if (!a || !b || dim_eq(cx, a, b) == YES)
+        return true;
+    const char *of_a = node_int(n, "transA", 0) ? " transposed" : "";
+    const char *of_b = node_int(n, "transB", 0) ? " transposed" : "";
+    return dim_require(cx, a, b, "mat1 and mat2 shapes cannot be multiplied (%s%s and %s%s)",
+                       type_text(cx, n->in[0]->type)->s, of_a, type_text(cx, n->in[1]->type)->s,
+                       of_b);
+}
+
+/* alpha * A' * B' + beta * C: rows of A', columns of B'. C is stretched, never the product. */
+static bool infer_gemm(Node *n)
+{
     Shape a = shape_of(n->in[0]);
     Shape b = shape_of(n->in[1]);
     Shape c = shape_of(node_in(n, 2));
-    Shape s = { .rank = 2 };
     bool ta = node_int(n, "transA", 0) != 0;
     bool tb = node_int(n, "transB", 0) != 0;
     if (!need_rank_of(n, n->in[0], "A", 2, 2) || !need_rank_of(n, n->in[1], "B", 2, 2))
         return false;
-    Dim ka = a.rank == 2 ? a.d[ta ? 0 : 1] : NULL;
-    Dim kb = b.rank == 2 ? b.d[tb ? 1 : 0] : NULL;
-    if (ka && kb && dim_eq(cx, ka, kb) != YES && /* asked first: the texts of an error are dear */
-        !dim_require(cx, ka, kb, "mat1 and mat2 shapes cannot be multiplied (%s%s and %s%s)",
-                     type_text(cx, n->in[0]->type)->s, ta ? " transposed" : "",
-                     type_text(cx, n->in[1]->type)->s, tb ? " transposed" : ""))
+    if (!same_inner(n, matrix_dim(&a, ta, 1), matrix_dim(&b, tb, 0)))
         return false;
+    Shape s = { .rank = 2, .d = { matrix_dim(&a, ta, 0), matrix_dim(&b, tb, 1) } };
     Shape fresh = { .rank = 2 };
-    s.d[0] = a.rank == 2 ? a.d[ta ? 1 : 0] : (fresh.d[0] = fresh_in(n, 0, DIM_MAX));
-    s.d[1] = b.rank == 2 ? b.d[tb ? 0 : 1] : (fresh.d[1] = fresh_in(n, 0, DIM_MAX));
+    for (int i = 0; i < 2; i++)
+        if (!s.d[i])
+            s.d[i] = fresh.d[i] = fresh_in(n, 0, DIM_MAX);
+    if (node_in(n, 2) && c.rank > 2)
+        return node_fail(n, "C has rank %d, more than 2", c.rank);
     Shape with = s;
-    if (node_in(n, 2) &&
-        (c.rank > 2 || !shape_broadcast(n, &with, &c))) /* C is stretched, never the product */
-        return ctx_failed(cx) ? false : node_fail(n, "C has rank %d, more than 2", c.rank);
+    if (node_in(n, 2) && !shape_broadcast(n, &with, &c))
+        return false;
     if (!out_shape(n, 0, first_type(n), &s))
         return false;
     set_origins(n, 0, &fresh);
@@ -138,6 +157,7 @@ static void einsum_implicit(Equation *eq)
             eq->out.label[eq->out.n++] = (char)c;
 }
 
+/* The size of each label, by its letter, and the broadcast shape of what the ellipses stand for. */
 static bool einsum_bind(Node *n, const Equation *eq, Dim *size, Shape *dots)
 {
     for (int i = 0; i < eq->n_in; i++) {
@@ -165,6 +185,8 @@ static bool einsum_bind(Node *n, const Equation *eq, Dim *size, Shape *dots)
     return true;
 }
 
+/* "bij,bjk->bik" of [8,2,3] and [8,3,4] is [8,2,4]; of an operand without a rank the result has
+ * none. */
 static bool infer_einsum(Node *n)
 {
     Equation eq = { 0 };
@@ -226,14 +248,15 @@ static bool infer_attention(Node *n)
     Shape q = shape_of(n->in[0]);
     Shape k = shape_of(n->in[1]);
     Shape v = shape_of(n->in[2]);
-    Shape open = { .rank = -1 };
+    Shape unknown = { .rank = -1 };
     DType t = first_type(n);
+    static const char *const names[] = { "Q", "K", "V" };
     for (int i = 0; i < 3; i++)
-        if (!need_rank_of(n, n->in[i], i == 0 ? "Q" : i == 1 ? "K" : "V", 3, 4))
+        if (!need_rank_of(n, n->in[i], names[i], 3, 4))
             return false;
     if (q.rank < 0 || k.rank < 0 || v.rank < 0)
-        return out_shape(n, 0, t, &q) && out_shape(n, 1, ox_dtype(n->in[1]), &open) &&
-            out_shape(n, 2, ox_dtype(n->in[2]), &open) && out_shape(n, 3, t, &open);
+        return out_shape(n, 0, t, &q) && out_shape(n, 1, ox_dtype(n->in[1]), &unknown) &&
+            out_shape(n, 2, ox_dtype(n->in[2]), &unknown) && out_shape(n, 3, t, &unknown);
     bool flat = q.rank == 3;
     if (!split_heads(n, &q, "q_num_heads") || !split_heads(n, &k, "kv_num_heads") ||
         !split_heads(n, &v, "kv_num_heads"))
@@ -244,9 +267,11 @@ static bool infer_attention(Node *n)
                      dim_text(cx, k.d[2])->s, dim_text(cx, v.d[2])->s))
         return false;
     Shape past = shape_of(node_in(n, 4));
-    Dim total = past.rank == 4 ? dim_add(cx, past.d[2], k.d[2])
-        : node_in(n, 4)        ? fresh_in(n, 0, DIM_MAX)
-                               : k.d[2];
+    Dim total = k.d[2];
+    if (past.rank == 4)
+        total = dim_add(cx, past.d[2], k.d[2]);
+    else if (node_in(n, 4))
+        total = fresh_in(n, 0, DIM_MAX);
     Shape y = { .rank = 4, .d = { q.d[0], q.d[1], q.d[2], v.d[3] } };
     if (flat)
         y = (Shape){ .rank = 3, .d = { q.d[0], q.d[2], dim_mul(cx, q.d[1], v.d[3]) } };

@@ -34,6 +34,8 @@ static bool spatial_ints(Node *n, const char *name, int count, int64_t deflt, in
     return true;
 }
 
+/* The attributes of a window over so many spatial axes, but for the kernel's size; false when one
+ * has another length or a value out of its range. */
 static bool window_read(Node *n, int spatial, Window *w)
 {
     int64_t pads[2 * MAX_WINDOW];
@@ -45,9 +47,11 @@ static bool window_read(Node *n, int spatial, Window *w)
         !spatial_ints(n, "dilations", spatial, 1, 1, w->dilation) ||
         !spatial_ints(n, "pads", 2 * spatial, 0, INT32_MIN, pads))
         return false;
-    w->pads = !strncmp(mode, "SAME", 4) ? PADS_SAME
-        : !strcmp(mode, "VALID")        ? PADS_VALID
-                                        : PADS_GIVEN;
+    w->pads = PADS_GIVEN;
+    if (!strncmp(mode, "SAME", 4))
+        w->pads = PADS_SAME;
+    else if (!strcmp(mode, "VALID"))
+        w->pads = PADS_VALID;
     for (int i = 0; i < spatial; i++) {
         w->before[i] = w->pads == PADS_GIVEN ? pads[i] : 0;
         w->after[i] = w->pads == PADS_GIVEN ? pads[i + spatial] : 0;
@@ -118,12 +122,27 @@ static bool conv_kernel(Node *n, const Shape *weight, Window *w)
     return true;
 }
 
+/* The input has as many channels as the weight takes, in PyTorch's words. */
+static bool conv_channels(Node *n, int i_x, int i_w, Dim channels, Dim per_group)
+{
+    Ctx *cx = node_cx(n);
+    int64_t group = node_int(n, "group", 1);
+    Dim want = dim_mul(cx, per_group, dim_int(cx, group));
+    return dim_require(cx, channels, want,
+                       "Given groups=%lld, weight of size %s, expected input %s to "
+                       "have %s channels, but got %s channels instead",
+                       (long long)group, type_text(cx, n->in[i_w]->type)->s,
+                       type_text(cx, n->in[i_x]->type)->s, dim_text(cx, want)->s,
+                       dim_text(cx, channels)->s);
+}
+
+/* Conv, ConvInteger and QLinearConv: result of type t; i_x and i_w: which inputs are X and W. An
+ * unknown rank of one of them is that of the other. */
 static bool conv_as(Node *n, DType t, int i_x, int i_w)
 {
     Ctx *cx = node_cx(n);
     Shape x = shape_of(n->in[i_x]);
     Shape wt = shape_of(n->in[i_w]);
-    int64_t group = node_int(n, "group", 1);
     int rank = x.rank >= 0 ? x.rank : wt.rank;
     Window w;
     Shape y = { .rank = rank };
@@ -140,14 +159,7 @@ static bool conv_as(Node *n, DType t, int i_x, int i_w)
     }
     if (!conv_kernel(n, &wt, &w) || !slide(n, &w, false, &x, &y))
         return false;
-    if (wt.rank >= 0 &&
-        !dim_require(cx, x.d[1], dim_mul(cx, wt.d[1], dim_int(cx, group)),
-                     "Given groups=%lld, weight of size %s, expected input %s to "
-                     "have %s channels, but got %s channels instead",
-                     (long long)group, type_text(cx, n->in[i_w]->type)->s,
-                     type_text(cx, n->in[i_x]->type)->s,
-                     dim_text(cx, dim_mul(cx, wt.d[1], dim_int(cx, group)))->s,
-                     dim_text(cx, x.d[1])->s))
+    if (wt.rank >= 0 && !conv_channels(n, i_x, i_w, x.d[1], wt.d[1]))
         return false;
     y.d[0] = x.d[0];
     y.d[1] = wt.rank >= 0 ? wt.d[0] : NULL;
@@ -194,9 +206,12 @@ static bool infer_conv_transpose(Node *n)
         Dim steps = dim_mul(cx, stride, dim_sub(cx, x.d[2 + i], one));
         Dim reach = dim_mul(cx, dim_int(cx, w.dilation[i]), dim_sub(cx, w.kernel[i], one));
         Dim rest = dim_int(cx, extra[i] + 1 - w.before[i] - w.after[i]);
-        y.d[2 + i] = sized        ? dim_int(cx, wanted[i])
-            : w.pads == PADS_SAME ? dim_mul(cx, x.d[2 + i], stride)
-                                  : dim_add(cx, dim_add(cx, steps, reach), rest);
+        if (sized)
+            y.d[2 + i] = dim_int(cx, wanted[i]);
+        else if (w.pads == PADS_SAME)
+            y.d[2 + i] = dim_mul(cx, x.d[2 + i], stride);
+        else
+            y.d[2 + i] = dim_add(cx, dim_add(cx, steps, reach), rest);
     }
     return out_partial(n, 0, first_type(n), &y);
 }
@@ -307,9 +322,10 @@ static bool infer_layer_norm(Node *n)
 
 static bool infer_dropout(Node *n) { return same_first(n) && out_like(n, 1, DT_BOOL, n->in[0]); }
 
-/* ---- recurrent layers: X [length, batch, in] -> Y [length, directions, batch, hidden], Y_h, Y_c
- * [directions, batch, hidden] ---- */
+/* ---- recurrent layers ---- */
 
+/* LSTM, GRU and RNN: X [length, batch, in] -> Y [length, directions, batch, hidden], Y_h, Y_c
+ * [directions, batch, hidden]; with layout 1 the batch comes first. */
 static bool infer_recurrent(Node *n)
 {
     Ctx *cx = node_cx(n);
@@ -326,10 +342,12 @@ static bool infer_recurrent(Node *n)
                      dim_text(cx, w.d[2])->s, dim_text(cx, x.d[2])->s))
         return false;
     int64_t size = node_int(n, "hidden_size", 0);
-    Dim length = x.rank < 0 ? NULL : x.d[batch_first ? 1 : 0];
-    Dim batch = x.rank < 0 ? NULL : x.d[batch_first ? 0 : 1];
+    Dim length = x.rank < 0 ? NULL : x.d[batch_first];
+    Dim batch = x.rank < 0 ? NULL : x.d[!batch_first];
     Dim dirs = dim_int(cx, strcmp(node_str(n, "direction", "forward"), "bidirectional") ? 1 : 2);
-    Dim hidden = size > 0 ? dim_int(cx, size) : r.rank == 3 ? r.d[2] : NULL;
+    Dim hidden = r.rank == 3 ? r.d[2] : NULL;
+    if (size > 0)
+        hidden = dim_int(cx, size);
     Shape y = { .rank = 4, .d = { length, dirs, batch, hidden } };
     if (batch_first)
         y = (Shape){ .rank = 4, .d = { batch, length, dirs, hidden } };
@@ -393,7 +411,9 @@ static bool keep_aspect(Node *n, const Shape *x, const int64_t *axes, size_t n_a
             !dim_known(want, &wanted) || !dim_known(x->d[axis], &size) || size == 0)
             return false;
         double s = (double)wanted / (double)size;
-        *scale = i == 0 || (least ? s < *scale : s > *scale) ? s : *scale;
+        bool better = least ? s < *scale : s > *scale;
+        if (i == 0 || better)
+            *scale = s;
     }
     return true;
 }
@@ -418,6 +438,7 @@ static bool infer_resize(Node *n)
     node_ints(n, "axes", &axes, &n_axes);
     if (scales && n_scale != (int64_t)n_axes)
         return node_fail(n, "%lld scales for %zu axes", (long long)n_scale, n_axes);
+    bool crop = !strcmp(node_str(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize");
     bool kept = sizes && !exact &&
         keep_aspect(n, &x, axes, n_axes, !strcmp(policy, "not_larger"), &one);
     for (size_t i = 0; i < n_axes; i++) {
@@ -429,12 +450,12 @@ static bool infer_resize(Node *n)
             x.d[axis] = dim_int(node_cx(n), (int64_t)(one * (double)size + 0.5)); /* half up */
             continue;
         }
-        bool crop = !strcmp(node_str(n, "coordinate_transformation_mode", ""),
-                            "tf_crop_and_resize") &&
-            !sizes;
-        x.d[axis] = sizes     ? (exact ? item_at(n->in[3], (int64_t)i) : NULL)
-            : scales && !crop ? scaled(n, x.d[axis], scale[i])
-                              : NULL;
+        Dim whole = x.d[axis];
+        x.d[axis] = NULL;
+        if (sizes && exact)
+            x.d[axis] = item_at(n->in[3], (int64_t)i);
+        else if (!sizes && scales && !crop)
+            x.d[axis] = scaled(n, whole, scale[i]);
         if (ctx_failed(node_cx(n)))
             return false;
     }
@@ -508,10 +529,13 @@ static bool infer_roi_align(Node *n)
     Shape r = shape_of(n->in[1]);
     if (!need_rank_of(n, n->in[0], "X", 4, 4) || !need_rank_of(n, n->in[1], "rois", 2, 2))
         return false;
-    Shape y = { .rank = 4,
-                .d = { r.rank == 2 ? r.d[0] : NULL, x.rank == 4 ? x.d[1] : NULL,
-                       dim_int(cx, node_int(n, "output_height", 1)),
-                       dim_int(cx, node_int(n, "output_width", 1)) } };
+    Shape y = { .rank = 4 };
+    if (r.rank == 2)
+        y.d[0] = r.d[0];
+    if (x.rank == 4)
+        y.d[1] = x.d[1];
+    y.d[2] = dim_int(cx, node_int(n, "output_height", 1));
+    y.d[3] = dim_int(cx, node_int(n, "output_width", 1));
     return out_partial(n, 0, first_type(n), &y);
 }
 

@@ -55,11 +55,19 @@ static Dim join_items(Ctx *cx, const char *op, Dim a, Dim b)
 {
     if (!a || !b || !tame(a) || !tame(b))
         return NULL;
-    return !strcmp(op, "ReduceProd") ? dim_mul(cx, a, b)
-        : !strcmp(op, "ReduceSum")   ? dim_add(cx, a, b)
-        : !strcmp(op, "ReduceMax")   ? dim_max(cx, a, b)
-        : !strcmp(op, "ReduceMin")   ? dim_min(cx, a, b)
-                                     : NULL;
+    static const struct {
+        const char *op;
+        Dim (*join)(Ctx *cx, Dim a, Dim b);
+    } joins[] = {
+        { "ReduceProd", dim_mul },
+        { "ReduceSum", dim_add },
+        { "ReduceMax", dim_max },
+        { "ReduceMin", dim_min },
+    };
+    for (size_t i = 0; i < COUNT(joins); i++)
+        if (!strcmp(op, joins[i].op))
+            return joins[i].join(cx, a, b);
+    return NULL;
 }
 
 /* Contents: the sum, product, least or largest of all items of a vector. */
@@ -79,6 +87,7 @@ static void reduce_items(Node *n)
     out_items(n, 0, &acc, 1);
 }
 
+/* Axes that are data leave every size unknown, and without keepdims the rank too. */
 static bool infer_reduce_op(Node *n)
 {
     Shape x = shape_of(n->in[0]);

@@ -16,6 +16,14 @@ static void pass_items(Node *n)
 
 /* ---- Shape, Size ---- */
 
+static int64_t within(int64_t v, int64_t lo, int64_t hi)
+{
+    if (v > hi)
+        return hi;
+    return v < lo ? lo : v;
+}
+
+/* Shape: its result is the input's sizes from start to end, which both may count from the back. */
 static bool infer_shape_op(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -26,10 +34,8 @@ static bool infer_shape_op(Node *n)
     }
     int64_t start = node_int(n, "start", 0);
     int64_t end = node_int(n, "end", x.rank);
-    start = start < 0 ? start + x.rank : start;
-    end = end < 0 ? end + x.rank : end;
-    start = start < 0 ? 0 : start > x.rank ? x.rank : start;
-    end = end > x.rank ? x.rank : end < start ? start : end;
+    start = within(start < 0 ? start + x.rank : start, 0, x.rank);
+    end = within(end < 0 ? end + x.rank : end, start, x.rank);
     s.d[0] = dim_int(node_cx(n), end - start);
     if (!out_shape(n, 0, DT_INT64, &s))
         return false;
@@ -55,9 +61,12 @@ static bool infer_size(Node *n)
 static Str shape_text(Node *n, const Shape *s)
 {
     Buf b = buf_new(node_cx(n));
-    for (int i = 0; i < s->rank; i++)
-        buf_fmt(&b, "%s%s", i ? ", " : "[", s->d[i] ? dim_text(node_cx(n), s->d[i])->s : "?");
-    buf_str(&b, s->rank ? "]" : "[]");
+    buf_str(&b, "[");
+    for (int i = 0; i < s->rank; i++) {
+        buf_str(&b, i ? ", " : "");
+        buf_str(&b, s->d[i] ? dim_text(node_cx(n), s->d[i])->s : "?");
+    }
+    buf_str(&b, "]");
     return buf_done(&b);
 }
 
@@ -119,40 +128,53 @@ static bool reshape_check(Node *n, const Shape *x, const Shape *to)
                        shape_text(n, to)->s, shape_text(n, x)->s);
 }
 
+/* Reads the shape that a Reshape asks for. *hole: the axis of a -1, whose size stays NULL, or -1;
+ * a 0 keeps the input's size unless allowzero is set. False after an error. */
+static bool reshape_wanted(Node *n, const Shape *x, Shape *to, int *hole)
+{
+    int64_t v;
+    bool keeps = node_int(n, "allowzero", 0) == 0;
+    *hole = -1;
+    for (int i = 0; i < to->rank; i++) {
+        Dim d = to->d[i] = item_at(n->in[1], i);
+        if (d && dim_known(d, &v) && v < -1)
+            return node_fail(n, "invalid shape dimension %lld", (long long)v);
+        if (d && dim_is(d, -1)) {
+            if (*hole >= 0)
+                return node_fail(n, "only one dimension can be inferred");
+            *hole = i;
+            to->d[i] = NULL;
+        } else if (d && dim_is(d, 0) && keeps) {
+            if (x->rank >= 0 && i >= x->rank)
+                return node_fail(n,
+                                 "0 at %d of the shape means to keep an axis that the input of "
+                                 "rank %d does not have",
+                                 i, x->rank);
+            to->d[i] = x->rank < 0 ? NULL : x->d[i];
+        }
+    }
+    return true;
+}
+
+/* [4,6] as [2,-1] is [2,12]: the size of -1 is what the others leave, and without a -1 both have as
+ * many elements. */
 static bool infer_reshape(Node *n)
 {
     Shape x = shape_of(n->in[0]);
     Shape to = { .rank = -1 };
-    Ox shape = n->in[1];
-    int64_t count, v;
-    if (!shape_count(shape, &count))
+    int64_t count;
+    int hole;
+    if (!shape_count(n->in[1], &count))
         return out_shape(n, 0, first_type(n), &to);
-    bool zero = node_int(n, "allowzero", 0) != 0;
-    bool open = x.rank < 0;
-    int hole = -1;
     to.rank = (int)count;
-    for (int i = 0; i < to.rank; i++) {
-        Dim d = to.d[i] = item_at(shape, i);
-        if (d && dim_known(d, &v) && v < -1)
-            return node_fail(n, "invalid shape dimension %lld", (long long)v);
-        if (d && dim_is(d, -1)) {
-            if (hole >= 0)
-                return node_fail(n, "only one dimension can be inferred");
-            hole = i;
-            to.d[i] = NULL;
-        } else if (d && dim_is(d, 0) && !zero) {
-            if (x.rank >= 0 && i >= x.rank)
-                return node_fail(n,
-                                 "0 at %d of the shape means to keep an axis that the input of "
-                                 "rank %d does not have",
-                                 i, x.rank);
-            to.d[i] = x.rank < 0 ? NULL : x.d[i];
-        }
-        open |= i != hole && !to.d[i];
-    }
-    if (!open && hole >= 0 && !reshape_rest(n, &x, &to, hole, &to.d[hole]))
-        return ctx_failed(node_cx(n)) ? false : node_fail(n, "the size for -1 cannot be expressed");
-    if (!open && hole < 0 && !reshape_check(n, &x, &to))
+    if (!reshape_wanted(n, &x, &to, &hole))
+        return false;
+    bool known = x.rank >= 0; /* all sizes, but for the one of the -1 */
+    for (int i = 0; i < to.rank; i++)
+        known &= i == hole || to.d[i];
+    if (known && hole >= 0 && !reshape_rest(n, &x, &to, hole, &to.d[hole]))
+        return node_fail(n, "the size for -1 cannot be expressed");
+    if (known && hole < 0 && !reshape_check(n, &x, &to))
         return false;
     if (!out_partial(n, 0, first_type(n), &to))
         return false;
@@ -195,6 +217,8 @@ static bool input_axes(Node *n, int i, int rank, bool *on, int64_t *count)
     return true;
 }
 
+/* The axes given must be of size 1; where none are given those of size 1 go, and the rank is
+ * unknown when a size may be 1. */
 static bool infer_squeeze(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -232,6 +256,7 @@ static bool infer_squeeze(Node *n)
     return true;
 }
 
+/* Axes count in the result. Axes that are data leave its sizes unknown, not its rank. */
 static bool infer_unsqueeze(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -258,6 +283,8 @@ static bool infer_unsqueeze(Node *n)
     return true;
 }
 
+/* perm says which axis of the input each axis of the result is; without it the order is reversed.
+ */
 static bool infer_transpose(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -302,41 +329,49 @@ static void concat_items(Node *n)
     out_items(n, 0, items, at);
 }
 
-static bool infer_concat(Node *n)
+/* Input i behind what *s has so far. *known becomes false when there are too many sizes along the
+ * axis to add. */
+static bool concat_one(Node *n, int i, int axis, const Shape *x, Shape *s, bool *known)
 {
     Ctx *cx = node_cx(n);
+    if (x->rank != s->rank)
+        return node_fail(n, "Tensors must have same number of dimensions: got %d and %d", s->rank,
+                         x->rank);
+    for (int k = 0; k < s->rank; k++)
+        if (k == axis && !dim_sum_fits(s->d[k], x->d[k]))
+            *known = false;
+        else if (k == axis)
+            s->d[k] = dim_add(cx, s->d[k], x->d[k]);
+        else if (!dim_require(cx, s->d[k], x->d[k],
+                              "Sizes of tensors must match except in dimension %d. Expected "
+                              "size %s but got size %s for tensor number %d in the list.",
+                              axis, dim_text(cx, s->d[k])->s, dim_text(cx, x->d[k])->s, i))
+            return false;
+        else if (dim_known(x->d[k], NULL))
+            s->d[k] = x->d[k];
+    return true;
+}
+
+/* Sizes along the axis add up, the others are equal; an input without a rank leaves the sum
+ * unknown. */
+static bool infer_concat(Node *n)
+{
     Shape s = { .rank = -1 };
     int axis = 0;
-    bool open = false; /* a size along the axis is not known, or there are too many to add */
+    bool known = true; /* the size along the axis */
     for (int i = 0; i < n->n_in; i++) {
         Shape x = shape_of(n->in[i]);
         if (x.rank < 0) {
-            open = true;
-            continue;
-        }
-        if (s.rank < 0) {
+            known = false;
+        } else if (s.rank < 0) {
             s = x;
             if (!wrap_axis(n, node_int(n, "axis", 0), s.rank, &axis))
                 return false;
-            continue;
+        } else if (!concat_one(n, i, axis, &x, &s, &known)) {
+            return false;
         }
-        if (x.rank != s.rank)
-            return node_fail(n, "Tensors must have same number of dimensions: got %d and %d",
-                             s.rank, x.rank);
-        for (int k = 0; k < s.rank; k++)
-            if (k == axis && !dim_sum_fits(s.d[k], x.d[k]))
-                open = true;
-            else if (k == axis)
-                s.d[k] = dim_add(cx, s.d[k], x.d[k]);
-            else if (!dim_require(cx, s.d[k], x.d[k],
-                                  "Sizes of tensors must match except in dimension %d. Expected "
-                                  "size %s but got size %s for tensor number %d in the list.",
-                                  axis, dim_text(cx, s.d[k])->s, dim_text(cx, x.d[k])->s, i))
-                return false;
-            else if (dim_known(x.d[k], NULL))
-                s.d[k] = x.d[k];
     }
-    if (open && s.rank >= 0)
+    if (!known && s.rank >= 0)
         s.d[axis] = NULL;
     if (!out_partial(n, 0, first_type(n), &s))
         return false;
@@ -375,6 +410,7 @@ static bool split_sizes(Node *n, Dim whole, Dim *size)
     return true;
 }
 
+/* Each output has the input's shape with its own size along the axis, and its part of the items. */
 static bool infer_split(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -444,6 +480,7 @@ static Dim slice_count(Ctx *cx, Dim size, Dim start, Dim end, int64_t step)
                   : NULL;
 }
 
+/* The items of a list that is sliced by known numbers. */
 static void slice_items(Node *n)
 {
     int64_t start, count, step, out;
@@ -453,9 +490,12 @@ static void slice_items(Node *n)
     if (!x->items || ox_rank(x) != 1 || !may_have_items(n->out[0], &out) ||
         !node_in_ints(n, 1, &a, &count) || count != 1)
         return;
-    step = node_in_ints(n, 4, &s, &count) && count == 1 ? s[0] : node_in(n, 4) ? 0 : 1;
-    if (!step)
-        return;
+    step = 1;
+    if (node_in(n, 4)) {
+        if (!node_in_ints(n, 4, &s, &count) || count != 1 || s[0] == 0)
+            return;
+        step = s[0];
+    }
     start = a[0] < 0 ? a[0] + x->n_items : a[0];
     start = start < 0 ? 0 : start;
     if (step < 0 && start >= x->n_items)
@@ -488,12 +528,14 @@ static bool infer_slice(Node *n)
         int axis;
         if (!wrap_axis(n, axes ? axes[i] : i, x.rank, &axis))
             return false;
-        int64_t step = steps ? steps[i] : node_in(n, 4) ? 0 : 1;
-        if (steps && !step)
+        if (steps && !steps[i])
             return node_fail(n, "slice step cannot be zero");
-        x.d[axis] = step
-            ? slice_count(node_cx(n), x.d[axis], item_at(n->in[1], i), item_at(n->in[2], i), step)
-            : NULL;
+        if (node_in(n, 4) && !steps) { /* a step that is data */
+            x.d[axis] = NULL;
+            continue;
+        }
+        x.d[axis] = slice_count(node_cx(n), x.d[axis], item_at(n->in[1], i), item_at(n->in[2], i),
+                                steps ? steps[i] : 1);
     }
     if (!out_partial(n, 0, first_type(n), &x))
         return false;
@@ -516,6 +558,8 @@ static void repeat_items(Node *n)
     out_items(n, 0, items, count);
 }
 
+/* The broadcast of the input and the shape. A size that is data may be 1, and is unknown unless the
+ * input's is another number there. */
 static bool infer_expand(Node *n)
 {
     Shape x = shape_of(n->in[0]);
@@ -527,18 +571,18 @@ static bool infer_expand(Node *n)
     int pad = to.rank - x.rank;
     for (int i = 0; i < to.rank; i++)
         to.d[i] = item_at(n->in[1], i);
-    bool open[MAX_RANK] = { false };
+    bool unknown[MAX_RANK] = { false };
     for (int i = 0; i < to.rank; i++)
-        if (!to.d[i]) { /* broadcast with 1 and open it afterwards */
+        if (!to.d[i]) { /* broadcast with 1, and unknown afterwards */
             int64_t v;
             bool fixed = i >= pad && dim_known(x.d[i - pad], &v) && v != 1;
             to.d[i] = fixed ? x.d[i - pad] : dim_int(node_cx(n), 1);
-            open[pad < 0 ? i - pad : i] = !fixed;
+            unknown[pad < 0 ? i - pad : i] = !fixed;
         }
     if (!shape_broadcast(n, &to, &x))
         return false;
     for (int i = 0; i < to.rank; i++)
-        if (open[i])
+        if (unknown[i])
             to.d[i] = NULL;
     if (!out_partial(n, 0, first_type(n), &to))
         return false;
