@@ -39,6 +39,8 @@ static void *unfit(Op *op, const char *name, Value v)
 
 /* ---- tensors ---- */
 
+/* NULL for None. A promoted argument is its cast; argument 0 of a view that is read again is the
+ * base's present value (op->base). */
 Ox arg_opt(Op *op, const char *name)
 {
     int i = find(op, name);
@@ -69,6 +71,8 @@ Ox arg_typed(Op *op, const char *name, DType t)
     return v;
 }
 
+/* Tensor[] as values: those of promotion where the row promotes the list, else read one by one.
+ * [x, None] gives { x, NULL }. */
 Oxs arg_list(Op *op, const char *name)
 {
     int i = find(op, name);
@@ -94,9 +98,12 @@ Oxs arg_list(Op *op, const char *name)
 Tensor *arg_tensor(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
-    return v.tag == V_TENSOR                   ? v.t
-        : v.tag == V_NONE || v.tag == V_POISON ? NULL
-                                               : unfit(op, name, v);
+    switch (v.tag) {
+    case V_TENSOR: return v.t;
+    case V_NONE:
+    case V_POISON: return NULL;
+    default:       return unfit(op, name, v);
+    }
 }
 
 /* ---- numbers ---- */
@@ -110,6 +117,7 @@ Dim arg_dim_expr(Op *op, const char *name)
     return d ? d : dim_int(op->cx, 0);
 }
 
+/* The number d of argument `name`; a symbolic one fails, because no attribute can hold it. */
 static int64_t known(Op *op, const char *name, Dim d)
 {
     int64_t out = 0;
@@ -151,32 +159,40 @@ bool arg_bool(Op *op, const char *name)
 Str arg_str(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
-    return v.tag == V_STR ? v.s : v.tag == V_NONE ? NULL : unfit(op, name, v);
+    if (v.tag == V_STR)
+        return v.s;
+    return v.tag == V_NONE ? NULL : unfit(op, name, v);
 }
 
 bool arg_is_number(Op *op, const char *name, double x)
 {
     Value v = arg_value(op, name);
-    return v.tag == V_INT  ? (double)v.i == x
-        : v.tag == V_FLOAT ? v.f == x
-        : v.tag == V_BOOL  ? v.b == (x != 0)
-                           : false;
+    switch (v.tag) {
+    case V_INT:   return (double)v.i == x;
+    case V_FLOAT: return v.f == x;
+    case V_BOOL:  return v.b == (x != 0);
+    default:      return false;
+    }
 }
 
 /* ---- lists of numbers ---- */
 
+/* SymInt[]: a tuple, or one number as a list of one. None gives an empty list. */
 Dims arg_dims(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
     Dims out = { 0 };
     if (v.tag == V_NONE || v.tag == V_POISON)
         return out;
+    const Value *items = v.tag == V_TUPLE ? v.tuple->at : &v;
     int64_t n = v.tag == V_TUPLE ? v.tuple->n : 1;
     out.at = new_array(op->cx, Dim, n + 1);
-    for (int64_t i = 0; out.at && i < n; i++)
-        if (!val_dim_of(v.tag == V_TUPLE ? v.tuple->at[i] : v, op->cx, &out.at[i]))
+    if (!out.at)
+        return out;
+    for (int64_t i = 0; i < n; i++)
+        if (!val_dim_of(items[i], op->cx, &out.at[i]))
             return unfit(op, name, v), (Dims){ 0 };
-    out.n = out.at ? (size_t)n : 0;
+    out.n = (size_t)n;
     return out;
 }
 
@@ -184,7 +200,9 @@ Ints arg_ints(Op *op, const char *name)
 {
     Dims d = arg_dims(op, name);
     Ints out = { .at = new_array(op->cx, int64_t, d.n + 1), .n = d.n };
-    for (size_t i = 0; out.at && i < d.n; i++)
+    if (!out.at)
+        return (Ints){ 0 };
+    for (size_t i = 0; i < d.n; i++)
         out.at[i] = known(op, name, d.at[i]);
     return out;
 }
@@ -199,6 +217,8 @@ Ints arg_ints_n(Op *op, const char *name, int n)
         return (Ints){ 0 };
     }
     Ints out = { .at = new_array(op->cx, int64_t, n), .n = (size_t)n };
+    if (!out.at)
+        return (Ints){ 0 };
     for (int i = 0; i < n; i++)
         out.at[i] = v.at[0];
     return out;
@@ -220,17 +240,26 @@ static DType c10_dtype(int64_t code)
     return code >= 0 && code < (int64_t)COUNT(types) ? types[code] : DT_NONE;
 }
 
+static DType dtype_of(Value v)
+{
+    if (v.tag == V_INT)
+        return c10_dtype(v.i);
+    return v.tag == V_DTYPE ? v.dtype : DT_NONE;
+}
+
 DType arg_dtype(Op *op, const char *name, DType deflt)
 {
     Value v = arg_value(op, name);
     if (v.tag == V_NONE || v.tag == V_POISON)
         return deflt;
-    DType t = v.tag == V_DTYPE ? v.dtype : v.tag == V_INT ? c10_dtype(v.i) : DT_NONE;
-    if (t == DT_NONE)
-        op_refuse(op, "ONNX has no element type for argument '%s'", name);
-    return t == DT_NONE ? deflt : t;
+    DType t = dtype_of(v);
+    if (t != DT_NONE)
+        return t;
+    op_refuse(op, "ONNX has no element type for argument '%s'", name);
+    return deflt;
 }
 
+/* dim as an axis counted from the front: -1 of rank 3 is 2. A scalar counts as rank 1. */
 static bool wrap(Op *op, int64_t dim, int rank, int *axis)
 {
     int n = rank > 0 ? rank : 1;
@@ -248,6 +277,8 @@ bool arg_dim(Op *op, const char *name, int rank, int *axis)
     return !ctx_failed(op->cx) && wrap(op, dim, rank, axis);
 }
 
+/* The axes that a reduction names, sorted: dim=[-1, 0] of rank 3 gives { 0, 2 }; None and []
+ * give { 0, 1, 2 }. False after PyTorch's own message for an axis out of range or named twice. */
 bool arg_axes(Op *op, const char *name, int rank, Axes *out)
 {
     Ints dims = arg_ints(op, name);
@@ -262,9 +293,11 @@ bool arg_axes(Op *op, const char *name, int rank, Axes *out)
             return fail(op->cx, E_VALUE, "dim %d appears multiple times in the list of dims", axis);
         out->has[axis] = true;
     }
-    for (int i = 0; i < rank; i++)
-        if (dims.n == 0 || out->has[i])
-            out->has[i] = true, out->at[out->n++] = i;
+    for (int i = 0; i < rank; i++) {
+        out->has[i] |= dims.n == 0;
+        if (out->has[i])
+            out->at[out->n++] = i;
+    }
     return true;
 }
 
@@ -310,10 +343,13 @@ bool need_opset(Op *op, int opset, const char *what)
     return false;
 }
 
+/* n values as tensors; NULL when one of them is poison or there is no memory. */
 static Value *tensors(Op *op, const Ox *at, size_t n)
 {
     Value *out = new_array(op->cx, Value, n + 1);
-    for (size_t i = 0; out && i < n; i++) {
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
         if (!at[i] || !ox_ok(at[i]))
             return NULL;
         out[i] = val_tensor(op->cx, at[i]);
@@ -333,18 +369,36 @@ Value result_list(Op *op, const Ox *at, size_t n)
     return v ? val_list(op->cx, v, (int64_t)n, "Tensor") : val_poison();
 }
 
-/* PyTorch's overflow: an int type loses nothing of a whole number, though an unsigned one takes its
- * negative too; a float type may round, but not to an infinity. */
+/* Is x in the range of this int type? As in PyTorch, an unsigned type takes negative numbers of
+ * its range too: -255 fits uint8. */
+static bool int_fits(double x, DType t)
+{
+    double end = ldexp(1, 8 * (int)dtype_size(t) - dtype_is_signed(t));
+    if (dtype_is_signed(t))
+        return x >= -end && x < end;
+    return x > -end && x < end;
+}
+
+/* The largest finite number of a float type. */
+static double float_max(DType t)
+{
+    switch (t) {
+    case DT_FLOAT16:  return 65504;
+    case DT_BFLOAT16: return 0x1.fep127;
+    case DT_FLOAT:    return FLT_MAX;
+    default:          return INFINITY;
+    }
+}
+
+/* Can PyTorch store the number v in a tensor of type t? A float type may round it, but not to an
+ * infinity. */
 static bool number_fits(Value v, DType t)
 {
     double x = v.tag == V_FLOAT ? v.f : (double)v.i;
-    double most = dtype_is_int(t) ? ldexp(1, 8 * (int)dtype_size(t) - dtype_is_signed(t))
-                                  : INFINITY;
-    if (dtype_is_int(t))
-        return (v.tag == V_INT && dtype_size(t) == 8) ||
-            (x < most && (dtype_is_signed(t) ? x >= -most : x > -most));
-    most = t == DT_FLOAT16 ? 65504 : t == DT_BFLOAT16 ? 0x1.fep127 : t == DT_FLOAT ? FLT_MAX : most;
-    return !isfinite(x) || fabs(x) <= most;
+    if (!dtype_is_int(t))
+        return !isfinite(x) || fabs(x) <= float_max(t);
+    bool same_width = v.tag == V_INT && dtype_size(t) == 8;
+    return same_width || int_fits(x, t);
 }
 
 Ox number_stored(Op *op, Value v, DType t)
@@ -364,10 +418,11 @@ Ox number_stored(Op *op, Value v, DType t)
 Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n)
 {
     bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
-    return half && dim_is(dim_product(op->cx, dims, (int)n), 1) ? number_as(op, v, t)
-                                                                : number_stored(op, v, t);
+    bool one_element = half && dim_is(dim_product(op->cx, dims, (int)n), 1);
+    return one_element ? number_as(op, v, t) : number_stored(op, v, t);
 }
 
+/* See ops.h. A symbolic number becomes a value of the graph, cast to t. */
 Ox number_as(Op *op, Value v, DType t)
 {
     switch (v.tag) {

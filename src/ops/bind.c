@@ -21,17 +21,23 @@ typedef struct Binder {
     Str why;
 } Binder;
 
+static Ox number_ox(Graph *g, Value v)
+{
+    switch (v.tag) {
+    case V_BOOL:     return ox_bool(g, v.b);
+    case V_INT:      return ox_int(g, v.i);
+    case V_FLOAT:    return ox_number(g, DT_DOUBLE, v.f);
+    case V_SYMINT:   return ox_dim_value(g, v.dim);
+    case V_SYMFLOAT: return v.ox;
+    case V_SYMBOOL:  return symbool_ox(g, v.sb);
+    default:         return POISON;
+    }
+}
+
 /* A Python number as a 0-d tensor that promotion takes for a number. */
 static Value number_tensor(Binder *b, Value v)
 {
-    Ox x = v.tag == V_BOOL    ? ox_bool(b->g, v.b)
-        : v.tag == V_INT      ? ox_int(b->g, v.i)
-        : v.tag == V_FLOAT    ? ox_number(b->g, DT_DOUBLE, v.f)
-        : v.tag == V_SYMINT   ? ox_dim_value(b->g, v.dim)
-        : v.tag == V_SYMFLOAT ? v.ox
-        : v.tag == V_SYMBOOL  ? symbool_ox(b->g, v.sb)
-                              : POISON;
-    Value t = val_tensor(b->cx, x);
+    Value t = val_tensor(b->cx, number_ox(b->g, v));
     if (t.tag == V_TENSOR)
         t.t->number = true;
     return t;
@@ -50,6 +56,8 @@ static bool number_from(Binder *b, Value v, ArgBase base, Value *out)
     return val_ok(*out);
 }
 
+/* Does v fit one parameter (or list item) of this type? *out is v, converted where the binder
+ * may convert: true for a float gives 1.0, a 0-d tensor for an int gives its number. */
 static bool item(Binder *b, ArgBase base, Value v, Value *out)
 {
     *out = v;
@@ -78,8 +86,8 @@ static bool item(Binder *b, ArgBase base, Value v, Value *out)
     case A_DEVICE:        return v.tag == V_DEVICE || (b->convert && v.tag == V_STR);
     case A_LAYOUT:
     case A_MEMORY_FORMAT: return v.tag == V_INT || v.tag == V_STR || v.tag == V_ENUM;
-    case A_PACKED:
-        return v.tag == V_OBJ || v.tag == V_TUPLE; /* a tuple: packed while the model was loaded */
+    /* A tuple was packed while the model was loaded. */
+    case A_PACKED:    return v.tag == V_OBJ || v.tag == V_TUPLE;
     case A_GENERATOR:
     case A_ANY:       return true;
     }
@@ -101,30 +109,33 @@ static bool empty_fits(ArgBase base, Str elem)
     }
 }
 
+/* Does a list or tuple fit a parameter that is a list? *out is a snapshot, a tuple: [1, n] for
+ * int[] gives (1, n). For an untyped parameter (torch.tensor([[1, 2]])) *out is v itself,
+ * because it may be nested, and an empty list has its item type. */
 static bool items(Binder *b, const Param *p, Value v, Value *out)
 {
     bool tuple = v.tag == V_TUPLE;
     int64_t n = tuple ? v.tuple->n : v.list->n;
-    if (p->base ==
-        A_ANY) { /* torch.tensor([[1, 2]]): nested, and an empty one knows what it would hold */
+    if (p->base == A_ANY) {
         *out = v;
         return true;
     }
-    if (!tuple && v.list->stacked) /* of a length that only the running model knows:
-                                      eval/lists/stacked.c has its operators */
-        return false;
+    if (!tuple && v.list->stacked)
+        return false; /* its length is dynamic: eval/lists/stacked.c has its operators */
     if (n == 0 && !tuple && !empty_fits(p->base, v.list->elem))
         return false;
     Value *at = new_array(b->cx, Value, n + 1);
-    for (int64_t i = 0; at && i < n; i++) {
+    if (!at)
+        return false;
+    for (int64_t i = 0; i < n; i++) {
         Value x = tuple ? v.tuple->at[i] : v.list->at[i].v;
         if (x.tag == V_NONE && p->elem_optional)
             at[i] = x;
         else if (!item(b, p->base, x, &at[i]))
             return false;
     }
-    *out = at ? val_tuple(b->cx, at, n) : val_poison();
-    return at != NULL;
+    *out = val_tuple(b->cx, at, n);
+    return true;
 }
 
 /* int[2] given one number. */
@@ -134,21 +145,31 @@ static bool repeated(Binder *b, const Param *p, Value v, Value *out)
     if (p->fixed == 0 || !item(b, p->base, v, &one))
         return false;
     Value *at = new_array(b->cx, Value, p->fixed);
+    if (!at)
+        return false;
     for (int i = 0; i < p->fixed; i++)
         at[i] = one;
     *out = val_tuple(b->cx, at, p->fixed);
     return true;
 }
 
+static bool fits_param(Binder *b, const Param *p, Value v, Value *out)
+{
+    if (!p->list)
+        return item(b, p->base, v, out);
+    if (v.tag == V_LIST || v.tag == V_TUPLE)
+        return items(b, p, v, out);
+    return repeated(b, p, v, out);
+}
+
+/* One argument for one parameter; the first misfit is kept in b->why for the message. */
 static bool coerce(Binder *b, const Param *p, Value v, Value *out)
 {
     if (v.tag == V_NONE && (p->optional || p->base == A_ANY || p->base == A_GENERATOR)) {
         *out = v;
         return true;
     }
-    bool fits = !p->list                      ? item(b, p->base, v, out)
-        : v.tag == V_LIST || v.tag == V_TUPLE ? items(b, p, v, out)
-                                              : repeated(b, p, v, out);
+    bool fits = fits_param(b, p, v, out);
     if (!fits && !b->why)
         b->why = str_fmt(b->cx, "argument '%s' is %s", p->name->s, val_kind(v));
     return fits;
@@ -175,14 +196,18 @@ static int positional_params(const Schema *s)
  * wants. */
 static bool trailing(Binder *b, const Param *p, const OpArg *args, int n, Value *out)
 {
-    Value *at = new_array(b->cx, Value, n);
     if (!b->convert || !p->list || p->base != A_INT)
+        return false;
+    Value *at = new_array(b->cx, Value, n);
+    if (!at)
         return false;
     for (int i = 0; i < n; i++)
         at[i] = args[i].v;
     return items(b, p, val_tuple(b->cx, at, n), out);
 }
 
+/* The arguments without a name, in order; given[i] marks each parameter that has one. In
+ * torch.zeros(2, 3) the last positional parameter takes all that are left. */
 static bool bind_positional(Binder *b, const Schema *s, const OpArg *args, size_t n_args,
                             Value *bound, bool *given)
 {
@@ -205,6 +230,7 @@ static bool bind_positional(Binder *b, const Schema *s, const OpArg *args, size_
     return true;
 }
 
+/* The arguments with a name, in any order, after the positional ones. */
 static bool bind_keywords(Binder *b, const Schema *s, const OpArg *args, size_t n, Value *bound,
                           bool *given)
 {
@@ -245,15 +271,20 @@ BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, boo
     Binder b = { .g = g, .cx = g->cx, .convert = convert };
     *bound = new_array(g->cx, Value, s->n_param + 1);
     bool *given = new_array(g->cx, bool, s->n_param + 1);
+    if (!*bound || !given)
+        return BIND_FAILED;
     bool fits = bind_positional(&b, s, args, n, *bound, given) &&
         bind_keywords(&b, s, args, n, *bound, given) && bind_defaults(&b, s, *bound, given);
     if (why)
         *why = b.why;
-    return ctx_failed(g->cx) ? BIND_FAILED : fits ? BIND_DONE : BIND_NO_MATCH;
+    if (ctx_failed(g->cx))
+        return BIND_FAILED;
+    return fits ? BIND_DONE : BIND_NO_MATCH;
 }
 
 /* ---- the overload ---- */
 
+/* "Tensor, dim=int": the arguments as a message shows them. */
 static Str kinds_text(Ctx *cx, const OpArg *args, size_t n)
 {
     Buf b = buf_new(cx);
@@ -267,9 +298,12 @@ static Str kinds_text(Ctx *cx, const OpArg *args, size_t n)
     return buf_done(&b);
 }
 
+/* The candidate of exactly this overload; NULL when there is none or overload is NULL. */
 static Candidate *exact(Ctx *cx, Entry *e, Str overload)
 {
-    for (size_t i = 0; overload && i < e->at.n; i++) {
+    if (!overload)
+        return NULL;
+    for (size_t i = 0; i < e->at.n; i++) {
         const Schema *s = candidate_schema(cx, &e->at.at[i]);
         if (s && s->overload == overload)
             return &e->at.at[i];
@@ -290,6 +324,8 @@ static Candidate *no_match(Ctx *cx, Entry *e, Str name, const OpArg *args, size_
     return NULL;
 }
 
+/* The overload that the file names, if its schema takes the arguments; else the first that takes
+ * them as they are; else the first that takes them converted. PyTorch tries in the same order. */
 Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size_t n, Value **bound)
 {
     Str why = NULL;
@@ -315,8 +351,8 @@ static bool is_complex(Value v)
     return v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype));
 }
 
-/* What serves aten::add of complex arguments is the row complex::add of the same overload, when
- * there is one. */
+/* The row that serves these arguments: of aten::add with a complex argument it is complex::add of
+ * the same overload, when there is one; else c itself. */
 Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound)
 {
     bool any = false;

@@ -5,9 +5,8 @@
  * returns is compared with what the file recorded. */
 #include "ops/internal.h"
 
-enum {
-    MAX_OUTS = 4
-}; /* results that are written to tensors of the caller: linalg_lstsq has four */
+/* The most results that a call writes to tensors of its caller: linalg_lstsq has four. */
+enum { MAX_OUTS = 4 };
 
 /* ---- running a row or a rule ---- */
 
@@ -16,38 +15,63 @@ static Value tensor_or_poison(Op *op, Ox v)
     return v && ox_ok(v) ? val_tensor(op->cx, v) : val_poison();
 }
 
-static RuleVal rule_value(Op *op, const Param *p, Value v);
+static RuleVal rule_tensors(Op *op, const Tuple *t)
+{
+    size_t n = (size_t)t->n;
+    Ox *at = new_array(op->cx, Ox, n + 1);
+    if (!at)
+        return (RuleVal){ .tag = RV_NONE };
+    for (size_t i = 0; i < n; i++)
+        at[i] = t->at[i].tag == V_TENSOR ? tensor_read(op->g, t->at[i].t) : NULL;
+    return (RuleVal){ .tag = RV_OXS, .oxs = { at, n } };
+}
+
+static RuleVal rule_floats(Op *op, const Tuple *t)
+{
+    size_t n = (size_t)t->n;
+    double *at = new_array(op->cx, double, n + 1);
+    if (!at)
+        return (RuleVal){ .tag = RV_NONE };
+    for (size_t i = 0; i < n; i++)
+        at[i] = t->at[i].tag == V_FLOAT ? t->at[i].f : 0;
+    return (RuleVal){ .tag = RV_FLOATS, .floats = { at, n } };
+}
+
+/* Ints; with a symbolic one among them the list is a value of the graph: [2, n] of int[]. */
+static RuleVal rule_ints(Op *op, const Tuple *t)
+{
+    size_t n = (size_t)t->n;
+    int64_t *at = new_array(op->cx, int64_t, n + 1);
+    Dim *dims = new_array(op->cx, Dim, n + 1);
+    bool symbolic = false;
+    if (!at || !dims)
+        return (RuleVal){ .tag = RV_NONE };
+    for (size_t i = 0; i < n; i++)
+        if (val_dim_of(t->at[i], op->cx, &dims[i]))
+            symbolic |= !dim_known(dims[i], &at[i]);
+    if (symbolic)
+        return (RuleVal){ .tag = RV_OX, .ox = ox_dims(op->g, dims, n) };
+    return (RuleVal){ .tag = RV_INTS, .ints = { at, n } };
+}
+
+static bool any_symint(const Tuple *t)
+{
+    for (int64_t i = 0; i < t->n; i++)
+        if (t->at[i].tag == V_SYMINT)
+            return true;
+    return false;
+}
 
 static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
 {
-    size_t n = (size_t)t->n;
-    RuleVal out = { .tag = p->base == A_TENSOR ? RV_OXS
-                        : p->base == A_FLOAT   ? RV_FLOATS
-                                               : RV_INTS };
-    Ox *oxs = new_array(op->cx, Ox, n + 1);
-    int64_t *is = new_array(op->cx, int64_t, n + 1);
-    double *fs = new_array(op->cx, double, n + 1);
-    Dim *dims = new_array(op->cx, Dim, n + 1);
-    bool symbolic = false;
-    for (size_t i = 0; i < n; i++) {
-        Value v = t->at[i];
-        if (p->base == A_TENSOR)
-            oxs[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : NULL;
-        else if (v.tag == V_FLOAT)
-            fs[i] = v.f;
-        else if (val_dim_of(v, op->cx, &dims[i]))
-            symbolic |= !dim_known(dims[i], &is[i]);
-    }
-    if (symbolic)
-        return (RuleVal){ .tag = RV_OX, .ox = ox_dims(op->g, dims, n) };
-    switch (out.tag) {
-    case RV_OXS:    out.oxs.at = oxs, out.oxs.n = n; break;
-    case RV_FLOATS: out.floats.at = fs, out.floats.n = n; break;
-    default:        out.ints.at = is, out.ints.n = n; break;
-    }
-    return out;
+    if (p->base == A_TENSOR)
+        return rule_tensors(op, t);
+    if (p->base == A_FLOAT && !any_symint(t))
+        return rule_floats(op, t);
+    return rule_ints(op, t);
 }
 
+/* An argument as a rule sees it; what a rule cannot see is RV_NONE. */
 static RuleVal rule_value(Op *op, const Param *p, Value v)
 {
     if (p->base == A_DTYPE && v.tag != V_NONE)
@@ -66,6 +90,7 @@ static RuleVal rule_value(Op *op, const Param *p, Value v)
     }
 }
 
+/* The value of a rule's parameter, promoted where the row promotes it; false: no such parameter. */
 static bool rule_lookup(void *ctx, Str name, RuleVal *out)
 {
     Op *op = ctx;
@@ -97,7 +122,8 @@ static Ox rule_like(Op *op)
     return NULL;
 }
 
-/* A user is told where the rule stands. */
+/* The refusal of arguments that no alternative of the rule fits; of a user's rule it names the
+ * file and line. */
 static Ox nothing_fits(Op *op)
 {
     const Rule *rule = op->call->rule;
@@ -106,8 +132,9 @@ static Ox nothing_fits(Op *op)
                        : op_refuse(op, "no alternative of its rule fits these arguments");
 }
 
-/* What a rule says: the results but those that are arguments, then what each tensor becomes that is
- * written to. */
+/* How many values a rule gives: first the results that are not arguments themselves (fresh), then
+ * the new contents of each tensor that is written to. f(Tensor(a!) x) -> (Tensor(a!), Tensor) has
+ * one of each. */
 typedef struct RuleParts {
     size_t fresh, written;
 } RuleParts;
@@ -126,7 +153,8 @@ static RuleParts rule_parts(const Op *op)
 
 static Value store(Op *op, Tensor *dest, Value result);
 
-/* It keeps its sizes, which a node of a custom domain need not say again. */
+/* v, given the destination's sizes where its own are unknown: writing keeps them, and a node of a
+ * custom domain does not repeat them. */
 static Ox of_its_sizes(Op *op, Tensor *dest, Ox v)
 {
     Type t = tensor_type(dest);
@@ -135,6 +163,7 @@ static Ox of_its_sizes(Op *op, Tensor *dest, Ox v)
     return v;
 }
 
+/* Write out[0], out[1], .. to the tensors that the schema marks as written, in order. */
 static bool store_written(Op *op, const Ox *out)
 {
     const Schema *s = op->call->schema;
@@ -148,30 +177,39 @@ static bool store_written(Op *op, const Ox *out)
     return true;
 }
 
+/* The results of a rule that writes: an argument for Tensor(a!), else the next of out. */
 static Value results_and_arguments(Op *op, const Ox *out)
 {
     const Schema *s = op->call->schema;
     Value *at = new_array(op->cx, Value, (size_t)s->n_ret + 1);
-    for (int i = 0; at && i < s->n_ret; i++) {
+    if (!at)
+        return val_poison();
+    for (int i = 0; i < s->n_ret; i++) {
         int p = schema_itself(s, i);
         at[i] = p >= 0 ? op->call->arg[p] : tensor_or_poison(op, *out++);
     }
-    return !at          ? val_poison()
-        : s->n_ret == 0 ? val_none()
-        : s->n_ret == 1 ? at[0]
-                        : val_tuple(op->cx, at, s->n_ret);
+    if (s->n_ret == 0)
+        return val_none();
+    return s->n_ret == 1 ? at[0] : val_tuple(op->cx, at, s->n_ret);
+}
+
+static RuleOutcome apply_rule(Op *op, Ox *out, size_t n)
+{
+    const Rule *rule = op->call->rule;
+    RuleEnv env = {
+        .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op)
+    };
+    return rule->function ? rule_function(op, &env, out, n) : rule_apply(rule, &env, out, n);
 }
 
 static Value run_rule(Op *op)
 {
-    RuleEnv env = {
-        .g = op->g, .target = op->g->target, .lookup = rule_lookup, .arg = op, .like = rule_like(op)
-    };
     RuleParts parts = rule_parts(op);
     size_t n = parts.fresh + parts.written;
     Ox *out = new_array(op->cx, Ox, n);
-    switch (op->call->rule->function ? rule_function(op, &env, out, n)
-                                     : rule_apply(op->call->rule, &env, out, n)) {
+    if (!out)
+        return val_poison();
+    switch (apply_rule(op, out, n)) {
     case RULE_DONE:
         if (parts.written)
             return store_written(op, out + parts.fresh) ? results_and_arguments(op, out)
@@ -191,24 +229,31 @@ static Tensor *read_as(Op *op, Value arg, Ox v)
     return found;
 }
 
-/* dropout(x, 0.5, False) is x itself. */
+/* The result of an ITSELF row: an alias of the argument whose value it is, as dropout(x, 0.5,
+ * False) is x; else a new tensor. */
 static Value run_itself(Op *op)
 {
     Ox v = op->row->lower(op);
+    if (!v || !ox_ok(v))
+        return val_poison();
     Tensor *same = NULL;
-    for (int i = 0; v && ox_ok(v) && i < op->call->schema->n_param && !same; i++)
+    for (int i = 0; i < op->call->schema->n_param && !same; i++)
         same = read_as(op, op->call->arg[i], v);
     return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) }
-                : tensor_or_poison(op, v);
+                : val_tensor(op->cx, v);
 }
 
-/* unbind_copy and the like: what the views of the list read, in memory of their own. */
+/* The list of unbind_copy and its like: each view's contents in memory of their own. */
 static Value copies(Op *op, Value list)
 {
-    Value *out = list.tag == V_LIST ? new_array(op->cx, Value, list.list->n + 1) : NULL;
-    for (int64_t i = 0; out && i < list.list->n; i++)
+    if (list.tag != V_LIST)
+        return list;
+    Value *out = new_array(op->cx, Value, list.list->n + 1);
+    if (!out)
+        return val_poison();
+    for (int64_t i = 0; i < list.list->n; i++)
         out[i] = val_tensor(op->cx, tensor_read(op->g, list.list->at[i].v.t));
-    return out ? val_list(op->cx, out, list.list->n, "Tensor") : list;
+    return val_list(op->cx, out, list.list->n, "Tensor");
 }
 
 static Value run_row(Op *op, CallForm form)
@@ -225,7 +270,11 @@ static Value run_row(Op *op, CallForm form)
 
 static const char *kind_name(Kinds k)
 {
-    return k == QUANT ? "quantised" : k == PACKED_SEQUENCE ? "packed" : "plain";
+    switch (k) {
+    case QUANT:           return "quantised";
+    case PACKED_SEQUENCE: return "packed";
+    default:              return "plain";
+    }
 }
 
 static bool check_kind(Op *op, Value v, unsigned kinds)
@@ -246,20 +295,24 @@ static bool is_quantised(Value v)
     return any;
 }
 
-/* Is an argument quantised, and the row knows nothing of that? A view reads integers as well as
- * anything. */
+/* Is an argument quantised that the row cannot handle? A view handles one that is quantised per
+ * tensor: it moves the integers, whatever they stand for. */
 static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
 {
     bool view = c->row && c->row->kind == ROW_VIEW && form != FORM_COPY;
-    bool meets = false;
-    for (int i = 0; i < op->call->schema->n_param && !(c->kinds & QUANT); i++) {
+    if (c->kinds & QUANT)
+        return false;
+    for (int i = 0; i < op->call->schema->n_param; i++) {
         Value v = op->call->arg[i];
-        meets |= is_quantised(v) &&
-            !(view && v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0);
+        bool per_tensor = v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0;
+        if (is_quantised(v) && !(view && per_tensor))
+            return true;
     }
-    return meets;
+    return false;
 }
 
+/* The call's result before it is written anywhere: kinds checked, arguments promoted, then the row
+ * or the rule. */
 static Value run(Op *op, const Candidate *c, CallForm form)
 {
     bool refused = c->row && c->row->kind == ROW_REFUSE;
@@ -276,8 +329,8 @@ static Value run(Op *op, const Candidate *c, CallForm form)
 
 /* ---- in-place and out= ---- */
 
-/* PyTorch writes to a tensor that names an element several times only where all of these writes
- * agree: it knows those to. */
+/* PyTorch writes to a tensor that has several elements in one place only where all writes to that
+ * place agree (the row's `fills`), or add up (accumulate). */
 bool may_write_copies(Op *op, Tensor *t)
 {
     Tri repeats = tensor_repeats(op->cx, t);
@@ -291,39 +344,46 @@ bool may_write_copies(Op *op, Tensor *t)
     return false;
 }
 
-/* The result becomes the destination's contents: cast, of exactly its shape, through whatever view
- * it is. */
-static Value store(Op *op, Tensor *dest, Value result)
+/* Can a tensor of type `want` take v as its contents? Its element type may be smaller, not of a
+ * lower category; its shape must be v's. Else PyTorch's error. */
+static bool can_store(Op *op, Type want, Ox v)
 {
-    if (result.tag != V_TENSOR)
-        return val_ok(result)
-            ? (fail(op->cx, E_UNSUPPORTED, "%s has no in-place form", op->call->schema->name->s),
-               val_poison())
-            : result;
-    Type want = tensor_type(dest);
-    Ox v = tensor_read(op->g, result.t);
-    if (!ox_ok(v))
-        return val_poison();
-    if (!dtype_can_store(ox_dtype(v), want->dtype)) {
-        fail(op->cx, E_VALUE, "result type %s can't be cast to the desired output type %s",
-             torch_dtype_name(ox_dtype(v)), torch_dtype_name(want->dtype));
-        return val_poison();
-    }
-    if (want->rank >= 0 && ox_rank(v) >= 0 && want->rank != ox_rank(v)) {
-        fail(op->cx, E_VALUE, "output with shape %s doesn't match the broadcast shape %s",
-             type_text(op->cx, want)->s, type_text(op->cx, v->type)->s);
-        return val_poison();
-    }
-    for (int i = 0; i < want->rank && ox_rank(v) >= 0; i++)
+    if (!dtype_can_store(ox_dtype(v), want->dtype))
+        return fail(op->cx, E_VALUE, "result type %s can't be cast to the desired output type %s",
+                    torch_dtype_name(ox_dtype(v)), torch_dtype_name(want->dtype));
+    if (want->rank < 0 || ox_rank(v) < 0)
+        return true;
+    if (want->rank != ox_rank(v))
+        return fail(op->cx, E_VALUE, "output with shape %s doesn't match the broadcast shape %s",
+                    type_text(op->cx, want)->s, type_text(op->cx, v->type)->s);
+    for (int i = 0; i < want->rank; i++)
         if (!dim_require(
                 op->cx, want->dim[i], ox_dim(v, i),
                 "dimension %d of the tensor that is written has another size than the result", i))
-            return val_poison();
-    if (!may_write_copies(op, dest) || !tensor_write(op->g, dest, ox_cast(op->g, v, want->dtype)))
+            return false;
+    return true;
+}
+
+/* Make the result the contents of dest, cast to its element type; a view writes through to its
+ * base. Gives dest, or poison after an error. */
+static Value store(Op *op, Tensor *dest, Value result)
+{
+    if (!val_ok(result))
+        return result;
+    if (result.tag != V_TENSOR) {
+        fail(op->cx, E_UNSUPPORTED, "%s has no in-place form", op->call->schema->name->s);
+        return val_poison();
+    }
+    DType t = tensor_type(dest)->dtype;
+    Ox v = tensor_read(op->g, result.t);
+    if (!ox_ok(v) || !can_store(op, tensor_type(dest), v) || !may_write_copies(op, dest))
+        return val_poison();
+    if (!tensor_write(op->g, dest, ox_cast(op->g, v, t)))
         return val_poison();
     return (Value){ .tag = V_TENSOR, .t = dest };
 }
 
+/* The end of a call of the form `add_`: write the plain form's result to the first argument. */
 static Value store_in_self(Op *op, Value result)
 {
     Value self = op->call->schema->n_param > 0 ? op->call->arg[0] : val_none();
@@ -349,41 +409,52 @@ static bool same_shape(Ctx *cx, Type a, Type b)
     return true;
 }
 
-/* Is it of memory that others know too: a view, the model's own, or one that a branch writes to? It
- * must keep its shape then. */
+/* Must t keep its shape when out= writes to it? Yes where others may see its memory: a view, a
+ * tensor of the model or of the caller, any tensor while a branch is evaluated. */
 static bool keeps_shape(Ctx *cx, const Tensor *t)
 {
     bool empty = dim_is(type_numel(cx, tensor_type(t)), 0);
     return t->base || (!empty && (t->st->state || t->st->input || trail_is_open(cx)));
 }
 
-/* A tensor of another shape takes that of what is written to it. */
-static Value store_in_out(Op *op, Tensor *out, Value result)
+/* Does writing v to `out` give it v's shape, as PyTorch resizes a tensor given as out=? */
+static bool out_resizes(Op *op, Tensor *out, Ox v)
 {
     Type want = tensor_type(out);
-    Ox v = result.tag == V_TENSOR && want->rank >= 0 && !keeps_shape(op->cx, out)
-        ? tensor_read(op->g, result.t)
-        : NULL;
-    if (!v || !ox_ok(v) || ox_rank(v) < 0 || same_shape(op->cx, want, v->type) ||
-        !dtype_can_store(ox_dtype(v), want->dtype))
-        return store(op, out, result);
-    return tensor_refill(op->cx, out, ox_cast(op->g, v, want->dtype))
-        ? (Value){ .tag = V_TENSOR, .t = out }
-        : val_poison();
+    return ox_ok(v) && ox_rank(v) >= 0 && !same_shape(op->cx, want, v->type) &&
+        dtype_can_store(ox_dtype(v), want->dtype);
 }
 
-/* Take `out=` from the arguments. */
-static Tensor *take_out(Ctx *cx, const OpArg *args, size_t n, OpArg **rest, size_t *n_rest)
+/* The end of a call with out=: the tensor takes the result, and its shape where it may. */
+static Value store_in_out(Op *op, Tensor *out, Value result)
 {
-    Tensor *out = NULL;
-    *rest = new_array(cx, OpArg, n + 1);
+    if (result.tag != V_TENSOR || tensor_type(out)->rank < 0 || keeps_shape(op->cx, out))
+        return store(op, out, result);
+    Ox v = tensor_read(op->g, result.t);
+    if (!v || !out_resizes(op, out, v))
+        return store(op, out, result);
+    if (!tensor_refill(op->cx, out, ox_cast(op->g, v, tensor_type(out)->dtype)))
+        return val_poison();
+    return (Value){ .tag = V_TENSOR, .t = out };
+}
+
+/* The tensor given as `out=`, or NULL; *rest are the other arguments, in order. False when there is
+ * no memory. */
+static bool take_out(Ctx *cx, const OpArg *args, size_t n, Tensor **out, OpArg **rest,
+                     size_t *n_rest)
+{
+    *out = NULL;
     *n_rest = 0;
-    for (size_t i = 0; *rest && i < n; i++)
+    *rest = new_array(cx, OpArg, n + 1);
+    if (!*rest)
+        return false;
+    for (size_t i = 0; i < n; i++) {
         if (args[i].name && str_is(args[i].name, "out") && args[i].v.tag == V_TENSOR)
-            out = args[i].v.t;
+            *out = args[i].v.t;
         else
             (*rest)[(*n_rest)++] = args[i];
-    return out;
+    }
+    return true;
 }
 
 typedef struct Outs {
@@ -401,8 +472,9 @@ static bool is_parameter(Ctx *cx, Entry *e, Str name)
     return false;
 }
 
-/* Take what else the results are written to, one for each: topk(x, 2, values=v, indices=i). Their
- * names are the results', in order. */
+/* Take the tensors that the results are written to, one for each result, off the end of the
+ * arguments: topk(x, 2, values=v, indices=i) gives v, i. Keywords that are no parameters of the
+ * operator name its results, in order. */
 static Outs take_outs(Ctx *cx, Entry *e, const OpArg *args, size_t *n)
 {
     Outs outs = { .n = 0 };
@@ -435,6 +507,7 @@ static Value store_in_outs(Op *op, Outs outs, Value results)
 
 /* ---- the guard: what the file recorded ---- */
 
+/* Can a value be of both types? Unknown element types, ranks and sizes agree with any. */
 static bool same_type(Ctx *cx, Type a, Type b)
 {
     if (a->dtype != DT_NONE && b->dtype != DT_NONE && a->dtype != b->dtype)
@@ -449,6 +522,8 @@ static bool same_type(Ctx *cx, Type a, Type b)
     return true;
 }
 
+/* Do the results have the types that the file recorded? A result whose record is torch's mistake is
+ * noted and passes, and so does what is computed from it. */
 static bool check_expect(Op *op, Str name, Value v)
 {
     const Value *at = v.tag == V_TUPLE ? v.tuple->at : &v;
@@ -471,7 +546,7 @@ static bool check_expect(Op *op, Str name, Value v)
 static Value unknown(Graph *g, Str name)
 {
     refuse(g->cx, where_intern(g->cx), name, "pt2onnx does not know this operator");
-    bool in_place = is_in_place(name); /* follows from the plain one */
+    bool in_place = is_in_place(name); /* the hint names the plain form, which gives both */
     refuse_hint(g->cx, "--rules FILE, with a rule for %.*s; or --unknown=custom",
                 (int)(name->len - in_place), name->s);
     return val_poison();
@@ -492,8 +567,9 @@ Value op_unknown_writer(Graph *g, Str name, bool writes)
     return val_poison();
 }
 
-/* A callback for a name without a schema sees its arguments as "0", "1", .. or by keyword. */
-static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
+/* The call that a user's function sees, which has no schema: f(x, mode="a") has the parameters "0"
+ * and "mode". NULL when there is no memory. */
+static const OpCall *call_without_schema(Ctx *cx, Str name, const OpArg *args, size_t n)
 {
     Schema *s = new(cx, Schema);
     OpCall *call = new(cx, OpCall);
@@ -503,6 +579,8 @@ static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
                    .param = new_array(cx, Param, n + 1),
                    .n_param = (int)n };
     *call = (OpCall){ .schema = s, .arg = new_array(cx, Value, n + 1) };
+    if (!s->param || !call->arg)
+        return NULL;
     for (size_t i = 0; i < n; i++) {
         s->param[i] = (Param){ .name = args[i].name ? args[i].name : str_fmt(cx, "%zu", i),
                                .base = A_ANY };
@@ -514,13 +592,16 @@ static const OpCall *loose_call(Ctx *cx, Str name, const OpArg *args, size_t n)
 static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
 {
     Value v = val_poison();
-    op->call = loose_call(op->cx, e->name, args, n);
+    op->call = call_without_schema(op->cx, e->name, args, n);
+    if (!op->call)
+        return v;
     op->called = e->at.n > 0 ? &e->at.at[0] : NULL;
     if (!e->callback(e->user, op, &v) && !ctx_failed(op->cx))
         fail(op->cx, E_BUG, "the function registered for %s failed without an error", e->name->s);
     return ctx_failed(op->cx) ? val_poison() : v;
 }
 
+/* Bind the arguments to a row or rule of e and run it, in the plain form or in place. */
 static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
 {
     OpCall *call = new(op->cx, OpCall);
@@ -537,8 +618,8 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
 }
 
-/* A callback for the plain form serves the one in place too, also where that has a row of its own;
- * one for the form in place by that name gives what is written. */
+/* The user's function that serves this in-place name: one registered for `add_` itself, else one
+ * for `add`, even where `add_` has a built-in row. Its result is what is written. NULL: none. */
 static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
 {
     Entry *e = is_in_place(name) ? table_find(cx, name) : NULL;
@@ -558,25 +639,29 @@ static void self_by_place(OpArg *args, size_t n)
         args->name = NULL;
 }
 
-/* What the archive calls means what it meant then; a lowering that calls another operator speaks
- * today's language. */
-static Str meant(Op *op, Str name, Tensor *out)
+/* The name under which the table has what this call means: a call in an old archive means what its
+ * operator did then, a call by another operator's lowering what it does today. */
+static Str upgraded(Op *op, Str name, Tensor *out)
 {
     const Where *caller = op->cx->at->up;
-    return caller && caller->kind == WHERE_OP
-        ? name
-        : table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
+    if (caller && caller->kind == WHERE_OP)
+        return name;
+    return table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
 }
 
+/* The call but for its position and guard. The result goes where the call asks: to the first
+ * argument (add_), to `out=`, to several tensors (values=, indices=), or to new ones. */
 static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
 {
     CallForm form;
+    Tensor *out;
     OpArg *rest;
     size_t n_rest;
-    Tensor *out = take_out(op->cx, args, n, &rest, &n_rest);
+    if (!take_out(op->cx, args, n, &out, &rest, &n_rest))
+        return val_poison();
     Entry *e = callback_in_place(op->cx, name, &form);
     if (!e)
-        e = table_resolve(op->cx, meant(op, name, out), &form);
+        e = table_resolve(op->cx, upgraded(op, name, out), &form);
     if (!e)
         return unknown(op->g, name);
     if (e->callback && form != FORM_COPY) {
@@ -592,6 +677,16 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
     return out && val_ok(v) ? store_in_out(op, out, v) : v;
 }
 
+static bool any_item_poisoned(const List *list)
+{
+    if (!list->at)
+        return false;
+    for (int64_t i = 0; i < list->n; i++)
+        if (!val_ok(list->at[i].v))
+            return true;
+    return false;
+}
+
 /* Poison, or a list or tuple with a poisoned item: an operator before this one was refused. */
 static bool is_poisoned(Value v)
 {
@@ -599,13 +694,13 @@ static bool is_poisoned(Value v)
         for (int64_t i = 0; i < v.tuple->n; i++)
             if (is_poisoned(v.tuple->at[i]))
                 return true;
-    if (v.tag == V_LIST)
-        for (int64_t i = 0; i < v.list->n && v.list->at; i++)
-            if (!val_ok(v.list->at[i].v))
-                return true;
+    if (v.tag == V_LIST && any_item_poisoned(v.list))
+        return true;
     return !val_ok(v);
 }
 
+/* See ops.h. An argument that is poison makes the result poison: the operator that gave it has
+ * been refused, and one message names it. */
 Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
               size_t n_expect)
 {
@@ -631,6 +726,8 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
 Value call_op(Op *op, const char *name, const Value *args, size_t n)
 {
     OpArg *named = new_array(op->cx, OpArg, n + 1);
+    if (!named)
+        return val_poison();
     for (size_t i = 0; i < n; i++)
         named[i] = (OpArg){ .v = args[i] };
     return op_call(op->g, str_of(op->cx, name), NULL, named, n, NULL, 0);

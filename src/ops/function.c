@@ -1,10 +1,10 @@
 /* function.c - a rule with the clause `function`: the call stays one node of a custom domain, and
- * what the rule says is the body of a function that the model carries, so that any runtime can run
- * it and one with a kernel of that name may use its own.
+ * the rule's formula is the body of a function that the model carries. Any runtime can run the
+ * function; a runtime with a kernel of that name may use its kernel.
  *
- * The body is a graph that sees nothing outside: the call's tensors, and numbers that only the
- * running model knows, are its inputs. Sizes that are not known are new symbols in it. wire.c
- * writes it, once for all calls that have the same body. */
+ * The body is a graph that sees nothing outside: the call's tensors and its dynamic numbers are the
+ * body's inputs. Unknown sizes are new symbols in the body. wire.c writes each distinct body once,
+ * for all calls that have it. */
 #include "ops/internal.h"
 
 typedef struct Swap {
@@ -19,7 +19,8 @@ typedef struct Body {
     VEC(Swap) sizes;
 } Body;
 
-/* d as the body sees it; equal ones stay equal. */
+/* d as the body sees it: a number stays, a symbol becomes one of the body; equal dims stay equal.
+ */
 static Dim inside(Body *b, Dim d)
 {
     Ctx *cx = b->op->cx;
@@ -46,6 +47,7 @@ static Dim outside_of(void *arg, Dim sym)
     return NULL;
 }
 
+/* The input of the body that stands for v, one for each v. */
 static Ox body_input(Body *b, Str name, Ox v)
 {
     Ctx *cx = b->op->cx;
@@ -62,20 +64,31 @@ static Ox body_input(Body *b, Str name, Ox v)
                        type_tensor(cx, ox_dtype(v), ox_rank(v), ox_rank(v) < 0 ? NULL : dim));
 }
 
+/* A list of tensors: inputs named xs_0, xs_1, .. */
+static bool body_list(Body *b, Str name, RuleVal *v)
+{
+    Ox *at = new_array(b->op->cx, Ox, v->oxs.n + 1);
+    if (!at)
+        return false;
+    for (size_t i = 0; i < v->oxs.n; i++) {
+        Str item = str_fmt(b->op->cx, "%s_%zu", name->s, i);
+        at[i] = body_input(b, item, v->oxs.at[i]);
+        if (!ox_ok(at[i]))
+            return false;
+    }
+    v->oxs.at = at;
+    return true;
+}
+
+/* Turn an argument into what the body sees of it; concrete values stay. False: it is poison. */
 static bool body_value(Body *b, Str name, RuleVal *v)
 {
-    if (v->tag == RV_OX)
-        v->ox = body_input(b, name, v->ox);
-    if (v->tag == RV_OX && !ox_ok(v->ox))
-        return false;
-    if (v->tag != RV_OXS)
+    if (v->tag == RV_OXS)
+        return body_list(b, name, v);
+    if (v->tag != RV_OX)
         return true;
-    Ox *at = new_array(b->op->cx, Ox, v->oxs.n + 1);
-    for (size_t i = 0; at && i < v->oxs.n; i++)
-        if (!ox_ok(at[i] = body_input(b, str_fmt(b->op->cx, "%s_%zu", name->s, i), v->oxs.at[i])))
-            return false;
-    v->oxs.at = at;
-    return at != NULL;
+    v->ox = body_input(b, name, v->ox);
+    return ox_ok(v->ox);
 }
 
 static bool body_lookup(void *arg, Str name, RuleVal *out)
@@ -87,7 +100,7 @@ static bool body_lookup(void *arg, Str name, RuleVal *out)
     return i >= 0;
 }
 
-/* What is concrete is an attribute, for a kernel of the operator's name. */
+/* A concrete argument as an attribute of the node, for a kernel of the operator's name. */
 static Attr attribute(Str name, RuleVal v)
 {
     switch (v.tag) {
@@ -103,6 +116,18 @@ static Attr attribute(Str name, RuleVal v)
     }
 }
 
+/* A type of the body as the caller sees it: the body's symbols are the call's sizes again. */
+static Type outside_type(Body *b, Type t)
+{
+    Ctx *cx = b->op->cx;
+    Dim dim[MAX_RANK];
+    for (int k = 0; k < t->rank; k++)
+        dim[k] = dim_replace(cx, t->dim[k], outside_of, b);
+    return type_tensor(cx, t->dtype, t->rank, t->rank < 0 ? NULL : dim);
+}
+
+/* The node that calls the function: its inputs are the body's, its attributes the concrete
+ * arguments and the body; result[] are the values that the body gives. */
 static bool call_function(Body *b, const Ox *result, Ox *out, size_t n)
 {
     Ctx *cx = b->op->cx;
@@ -111,16 +136,14 @@ static bool call_function(Body *b, const Ox *result, Ox *out, size_t n)
     Attr *attr = new_array(cx, Attr, s->n_param + 2);
     Type *types = new_array(cx, Type, n);
     size_t n_attr = 0;
-    for (int i = 0; attr && i < s->n_param; i++) {
+    if (!attr || !types)
+        return false;
+    for (int i = 0; i < s->n_param; i++) {
         attr[n_attr] = attribute(s->param[i].name, b->val[i]);
         n_attr += attr[n_attr].kind != ATTR_NONE;
     }
-    for (size_t i = 0; types && i < n; i++) {
-        Type t = result[i]->type;
-        Dim dim[MAX_RANK];
-        for (int k = 0; k < t->rank; k++)
-            dim[k] = dim_replace(cx, t->dim[k], outside_of, b);
-        types[i] = type_tensor(cx, t->dtype, t->rank, t->rank < 0 ? NULL : dim);
+    for (size_t i = 0; i < n; i++) {
+        types[i] = outside_type(b, result[i]->type);
         graph_output(b->g, result[i], NULL);
     }
     if (ctx_failed(cx))
@@ -130,6 +153,8 @@ static bool call_function(Body *b, const Ox *result, Ox *out, size_t n)
                           types, out, n);
 }
 
+/* Apply the rule inside a new graph, the body, then make the node that calls it. For
+ * my::f(Tensor x, int k) called with k=3: a node my::f(x) with k=3, and a function of one input. */
 RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n)
 {
     const Schema *s = op->call->schema;
@@ -139,7 +164,7 @@ RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n)
     Ox *result = new_array(op->cx, Ox, n);
     for (size_t i = 0; i < n; i++)
         out[i] = POISON;
-    if (ctx_failed(op->cx))
+    if (!b.val || !result || ctx_failed(op->cx))
         return RULE_FAILED;
     for (int i = 0; i < s->n_param; i++) {
         env->lookup(env->arg, s->param[i].name, &b.val[i]);

@@ -31,24 +31,27 @@ typedef struct Entry {
     void *user;
 } Entry;
 
-bool is_in_place(Str name);                            /* add_, not __and__ */
-Entry *table_find(Ctx *cx, Str name);                  /* NULL: no such name; or no memory */
-const Schema *candidate_schema(Ctx *cx, Candidate *c); /* NULL after an error */
-int schema_itself(const Schema *s,
-                  int i); /* the parameter that result i of an operator that writes is; -1: none */
+/* Is this the name of an in-place form: add_, not __and__? */
+bool is_in_place(Str name);
+/* NULL: no such name, or no memory. */
+Entry *table_find(Ctx *cx, Str name);
+/* NULL after an error. */
+const Schema *candidate_schema(Ctx *cx, Candidate *c);
+/* The parameter that result i of an operator that writes is; -1: none. */
+int schema_itself(const Schema *s, int i);
 
-const Schema *schema_parse_at(Ctx *cx, const char *line,
-                              Str place); /* a user's: errors begin with the place, "my.rules:3" */
+/* The schema of a user's line: errors begin with its place, "my.rules:3". */
+const Schema *schema_parse_at(Ctx *cx, const char *line, Str place);
 /* Is this a promote column, and does it name parameters of the schema? E_USAGE at the place when
  * not. */
 MUST_USE bool column_check(Ctx *cx, const Schema *s, const char *column, Str place);
 
-/* What `name` was called with the meaning it had in this archive: aten::div of version 3 is
+/* The row that has the meaning which `name` had in this archive: aten::div of version 3 is
  * upgrade::div_0_3. out: the element type of out=, or DT_NONE. */
 Str table_upgraded(Ctx *cx, Str name, DType out);
 
-/* This value is not what the file recorded, and rightly so: torch's record is wrong. What follows
- * from it is recorded wrong, too. */
+/* Note that the file's record of v is torch's mistake: neither v nor what is computed from v is
+ * compared with what the file recorded. */
 void record_note_erred(Ctx *cx, Ox v);
 
 /* How the name of a call relates to the rows that lower it. */
@@ -69,7 +72,7 @@ Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size
 /* What runs for c with these arguments: its complex:: twin where one is complex, else c itself. */
 Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound);
 
-/* The call is of this candidate's row or rule. */
+/* Make the call one of this candidate's row or rule. */
 void call_set_row(OpCall *call, const Candidate *c);
 /* Say of each new tensor among the results v whether it is contiguous (result_layout.c). */
 void result_layout(Op *op, const OpArg *args, size_t n, Value v);
@@ -78,35 +81,43 @@ Value call_view(Op *op, CallForm form);
 
 /* Fill op->promoted and op->common as the column says; false after an error. */
 MUST_USE bool promote_args(Op *op, const char *column);
-/* Can a result of dtype `from` be stored into a tensor of dtype `to`? PyTorch's canCast: the
- * category must not fall. */
+/* Can a result of dtype `from` be stored into a tensor of dtype `to`? As PyTorch's canCast: float
+ * into float16, int into float, never float into int. */
 bool dtype_can_store(DType from, DType to);
 /* "int64" -> what PyTorch's messages call it: "Long". */
 const char *torch_dtype_name(DType t);
 
-int param_index(const Schema *s, Str name); /* -1: none */
-bool val_is_number(Value v);                /* a Python number, symbolic or not */
+/* The parameter of this name; -1: none. */
+int param_index(const Schema *s, Str name);
+/* Is v a Python number, symbolic or not? */
+bool val_is_number(Value v);
 
-/* rule_apply of a rule that is a function: one node, and what the rule says is its body
- * (function.c). */
+/* rule_apply of a rule with the clause `function`: one node, whose function has the rule's formula
+ * for its body (function.c). */
 RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n);
 
-/* An operator of aten on quantised tensors, where PyTorch has that: on floats, kept as the argument
- * is (quantized.c). */
+/* The call of an aten operator on quantised tensors, where PyTorch has one: computed in floats, the
+ * result quantised as the argument is (quantized.c). */
 Value on_quantized_tensor(Op *op, bool in_place);
 
 /* ---- shape arithmetic that several families share (shape.c) ---- */
 
-Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);  /* Reshape; x itself when that is its shape */
-Ox expand_dims(Op *op, Ox x, const Dim *dims, int n); /* Expand; x itself when that is its shape */
-Ox permute_to(Op *op, Ox x, const int *perm, int n);  /* Transpose; x itself for the identity */
-Ox permute_back(Op *op, Ox x, const int *perm, int n); /* undoes it */
-Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end,
-              int64_t step); /* 0 <= start <= end <= size, end exclusive */
-Ox concat_axis(Op *op, const Ox *at, size_t n, int axis); /* NULL items are left out */
+/* Reshape; x itself when that is its shape. */
+Ox reshape_to(Op *op, Ox x, const Dim *dims, int n);
+/* Expand; x itself when that is its shape. */
+Ox expand_dims(Op *op, Ox x, const Dim *dims, int n);
+/* Transpose; x itself for the identity. */
+Ox permute_to(Op *op, Ox x, const int *perm, int n);
+/* Undo permute_to() of the same perm. */
+Ox permute_back(Op *op, Ox x, const int *perm, int n);
+/* x[start:end:step] of an axis: 0 <= start <= end <= size. */
+Ox slice_axis(Op *op, Ox x, int axis, Dim start, Dim end, int64_t step);
+/* Concat; NULL items are left out. */
+Ox concat_axis(Op *op, const Ox *at, size_t n, int axis);
 Ox unsqueeze_axis(Op *op, Ox x, int axis);
 Ox flatten_to_1d(Op *op, Ox x);
-/* Which r of n elements are taken, [ways, r] in order, each element once or again (concat.c). */
+/* The indices of each choice of r of n elements, [ways, r] in order; again: an element may be
+ * chosen more than once (concat.c). */
 Ox combinations(Op *op, Dim n, int r, bool again);
 /* The axis as [taps, windows]: tap t of window w is at t * dilation + w * stride (im2col.c). */
 typedef struct Windows1d {
@@ -114,34 +125,39 @@ typedef struct Windows1d {
     Dim count;
 } Windows1d;
 Ox windows_along(Op *op, Ox x, int axis, Windows1d w);
-/* Must it be convolved or pooled by its windows? Ints, which ONNX takes to neither; and doubles,
- * for which ONNX Runtime has no kernel. */
+/* Must x be convolved or pooled by its windows, as sums of products? Ints, which ONNX's Conv and
+ * pooling do not take, and doubles, for which ONNX Runtime has no kernel. */
 bool needs_windows(Op *op, Ox x);
 /* base with these rows of an axis (int64, from the front) replaced by part's (slice.c). */
 Ox replace_rows(Op *op, Ox base, Ox part, int axis, Ox rows);
 bool same_dims(Ctx *cx, Ox x, const Dim *dims, int n);
-/* x, or a 0-d x as one of a single element, which *scalar says; and back. */
+/* x; a 0-d x becomes a tensor of one element and *scalar true. scalar_again() goes back. */
 Ox at_least_1d(Op *op, Ox x, bool *scalar);
 Ox scalar_again(Op *op, Ox x, bool scalar);
 
 /* ---- Loops (loop_body.c) ---- */
 
-/* One step, inside the body: the states after it, and in *go whether another follows (left alone:
- * always). k counts from 0. */
+/* One iteration, inside the body: from the states before it to next, the states after it. *go: does
+ * another iteration follow? Left NULL: always. k counts from 0. */
 typedef void (*LoopStep)(Op *body, const void *data, Ox k, const Ox *state, Ox *next, Ox *go);
 enum { LOOP_STATES = 4 };
-/* At most `iterations` steps (0-d int64; NULL: as many as *go asks for) over n states, which keep
- * their types. False after an error. */
+/* A Loop over n states, which keep their types: at most `iterations` of them (0-d int64; NULL: as
+ * many as *go asks for). state[] is replaced by the final states. False after an error. */
 MUST_USE bool op_loop(Op *op, Ox iterations, LoopStep step, const void *data, Ox *state, int n);
-Ox any_of(Op *op, Ox x); /* of bools, 0-d; of none false */
+/* Is any of these bools true? 0-d; false of an empty tensor. */
+Ox any_of(Op *op, Ox x);
 
 /* ---- indexing (index.c) ---- */
 
+/* Are n values good and their ranks known? Else an error, or the ranks are assumed and the
+ * evaluation restarts. */
 bool ranks_known(Op *op, const Ox *at, size_t n);
+/* The shape that x and its mask broadcast to. */
+MUST_USE bool mask_shape(Op *op, Ox x, Ox mask, Dim *d, int *rank);
 /* Parameter `name`, a number or a tensor, in like's type. */
 Ox scalar_of(Op *op, const char *name, Ox like);
-/* PyTorch lets an index be smaller than what it indexes: x cut to like's extents but on `axis`,
- * which ONNX demands. */
+/* x cut to like's sizes on all axes but `axis`: PyTorch lets an index be smaller than what it
+ * indexes, ONNX does not. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis);
 
 /* ---- sums of products (einsum.c) ---- */
@@ -152,15 +168,16 @@ Ox product_along(Op *op, Ox x, Ox m, int axis);
 
 /* ---- whole tensors (convert.c) ---- */
 
-/* Write v, of self's shape and type, through argument `self`, and return that tensor: the result of
- * a row like fill_. */
+/* Write v, of self's shape and type, to argument `self`, and return that tensor: the result of a
+ * row like fill_. */
 Value written(Op *op, Ox v);
 
-/* May this call write to t, where one element may stand for several? (dispatch.c) */
+/* May this call write to t? PyTorch forbids it where t has several elements in one place of memory,
+ * as expand() gives them (dispatch.c). */
 MUST_USE bool may_write_copies(Op *op, Tensor *t);
 
-/* ---- arithmetic on elements that may be complex (arithmetic.c); a real tensor beside a complex
- * one has no imaginary parts ---- */
+/* ---- arithmetic on real and complex elements (arithmetic.c) ----
+ * A real tensor beside a complex one has no imaginary parts. */
 
 bool ox_is_complex(Ox x);
 Ox each_add(Op *op, Ox a, Ox b);
@@ -188,6 +205,7 @@ bool has_param(Op *op, const char *name);
 /* The axes of parameter `dim`, all of them where the schema has none or it is None or []; and
  * `keepdim`. */
 MUST_USE bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep);
-/* 0-d, of x's type: what any element reaches upwards (max), or downwards. */
+/* 0-d, of x's type: where a running maximum (max) or minimum starts. -128 and 127 of int8, -inf and
+ * inf of floats. */
 Ox outdone(Op *op, Ox x, bool max);
 #endif

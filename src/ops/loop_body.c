@@ -1,6 +1,14 @@
 /* loop_body.c - a Loop whose body is written as a C function from states to states. */
 #include "ops/internal.h"
 
+/* See internal.h. The Loop that is made, for n = 1:
+ *
+ *    iterations  true  state[0]         inputs of the node
+ *         k       goes  carried[0]      inputs of the body
+ *                  go   next[0]         its outputs, computed by step()
+ *                       state[0]        output of the node: state[] is replaced
+ *
+ * Without *go the body gives back its condition, and the node has no initial one. */
 bool op_loop(Op *op, Ox iterations, LoopStep step, const void *data, Ox *state, int n)
 {
     Ctx *cx = op->cx;

@@ -55,6 +55,7 @@ typedef enum {
     ROW_REFUSE,
     ROW_END
 } RowKind;
+
 struct OpRow {
     RowKind kind;
     const char *schema;  /* "aten::stack(Tensor[] tensors, int dim=0) -> Tensor" */
@@ -231,23 +232,28 @@ typedef struct OxVec {
     Ox *at;
     size_t n, cap;
 } Oxs;
-Ox arg(Op *op, const char *name); /* a tensor (a number once promoted); POISON after an error */
-Ox arg_typed(
-    Op *op, const char *name,
-    DType t); /* arg; an input whose type nobody told is assumed to be t: an index, a mask */
-Ox arg_opt(Op *op, const char *name); /* NULL for None */
-Oxs arg_list(
-    Op *op,
-    const char *name); /* Tensor[]: n = 0 and failed context after an error; NULL items for None */
-bool arg_given(Op *op, const char *name);  /* not None */
-Value arg_value(Op *op, const char *name); /* as it is */
-int64_t arg_int(
-    Op *op, const char *name); /* concrete int; a symbolic one fails with E_UNDECIDED and gives 0 */
-Dim arg_dim_expr(Op *op, const char *name); /* an int that may be symbolic */
+/* A tensor (a number once promoted); POISON after an error. */
+Ox arg(Op *op, const char *name);
+/* arg(); an input whose element type is not declared is assumed to be t: an index, a mask. */
+Ox arg_typed(Op *op, const char *name, DType t);
+/* arg(), but NULL for None. */
+Ox arg_opt(Op *op, const char *name);
+/* Tensor[]. After an error: n = 0 and a failed context. Items are NULL for None. */
+Oxs arg_list(Op *op, const char *name);
+/* Is the argument anything but None? */
+bool arg_given(Op *op, const char *name);
+/* The argument as it was bound, before promotion. */
+Value arg_value(Op *op, const char *name);
+/* A concrete int; a symbolic one fails with E_UNDECIDED and gives 0. */
+int64_t arg_int(Op *op, const char *name);
+/* An int that may be symbolic. */
+Dim arg_dim_expr(Op *op, const char *name);
 double arg_float(Op *op, const char *name);
 bool arg_bool(Op *op, const char *name);
-Str arg_str(Op *op, const char *name);                  /* NULL for None */
-bool arg_is_number(Op *op, const char *name, double v); /* a concrete number equal to v */
+/* NULL for None. */
+Str arg_str(Op *op, const char *name);
+/* Is the argument a concrete number equal to v? */
+bool arg_is_number(Op *op, const char *name, double v);
 typedef struct {
     int64_t *at;
     size_t n;
@@ -261,23 +267,22 @@ typedef struct {
     int n;
     bool has[MAX_RANK];
 } Axes;
-Ints arg_ints(
-    Op *op,
-    const char *name); /* int[]; int[2] given one number is expanded; n = 0 for None and [] */
-Ints arg_ints_n(Op *op, const char *name,
-                int n); /* exactly n: one number is repeated; error otherwise. Empty stays empty */
-Dims arg_dims(Op *op, const char *name); /* SymInt[] */
-DType arg_dtype(
-    Op *op, const char *name,
-    DType deflt); /* deflt for None; TorchScript's and .pt2's numbers are told apart by eval */
+/* int[]; int[2] given one number is expanded; n = 0 for None and []. */
+Ints arg_ints(Op *op, const char *name);
+/* int[] of exactly n numbers: one number is repeated; any other count is an error. [] stays []. */
+Ints arg_ints_n(Op *op, const char *name, int n);
+/* SymInt[] */
+Dims arg_dims(Op *op, const char *name);
+/* An element type; deflt for None. The numbers that TorchScript writes are read as c10's. */
+DType arg_dtype(Op *op, const char *name, DType deflt);
 /* A dim in [-rank, rank): wrapped. A scalar counts as rank 1. False after PyTorch's own message. */
 MUST_USE bool arg_dim(Op *op, const char *name, int rank, int *axis);
 /* dims of a reduction: None and [] give all axes. Repeated ones are an error. Sorted. */
 MUST_USE bool arg_axes(Op *op, const char *name, int rank, Axes *out);
-Tensor *arg_tensor(
-    Op *op, const char *name); /* the tensor itself: storage, number flag, strides; NULL for None */
-/* x's rank, when it must be known: else assumes `usual` for the input it comes from and restarts
- * (false). usual -1: fail. */
+/* The tensor itself: storage, number flag, strides; NULL for None. */
+Tensor *arg_tensor(Op *op, const char *name);
+/* The rank of x. When x's rank is unknown, `usual` is assumed for the input that x comes from and
+ * the evaluation restarts (false); usual -1 fails instead. */
 MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
 
 /* torch.memory_format, as the file writes it */
@@ -291,14 +296,14 @@ enum { FORMAT_CONTIGUOUS, FORMAT_PRESERVE };
     ox_ints((op)->g, (const int64_t[]){ __VA_ARGS__ }, \
             sizeof((const int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
 static inline Dim dim_of(Op *op, int64_t v) { return dim_int(op->cx, v); }
-Ox number_like(Op *op, double v, Ox like); /* 0-d constant of like's type */
-Ox number_as(
-    Op *op, Value v,
-    DType t); /* a Python number, symbolic ones included, or a tensor, as a value of type t */
-Ox number_stored(Op *op, Value v,
-                 DType t); /* the same; one that t cannot hold is PyTorch's error */
-/* What fills a tensor of these dims: there PyTorch lets half precision overflow, if it has a single
- * element. */
+/* A 0-d constant of like's type. */
+Ox number_like(Op *op, double v, Ox like);
+/* A Python number (a symbolic one too) or a tensor, as a value of type t. */
+Ox number_as(Op *op, Value v, DType t);
+/* number_as(); a number that t cannot hold is PyTorch's overflow error. */
+Ox number_stored(Op *op, Value v, DType t);
+/* The number that fills a tensor of these dims: number_stored(), except that PyTorch lets half
+ * precision overflow in a tensor of one element. */
 Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n);
 
 /* fail() and the poison value. */
@@ -306,8 +311,8 @@ Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n);
 /* Refuse this call and go on: noted with the operator's name; returns POISON. For CALL rows wrap in
  * val_tensor. */
 Ox op_refuse(Op *op, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* "needs ONNX opset N": refuses with the hint --opset N when the target is lower; true when
- * fine. */
+/* Is the target at least this opset? If not, the call is refused: "WHAT needs ONNX opset N", with
+ * the hint --opset N. */
 MUST_USE bool need_opset(Op *op, int opset, const char *what);
 
 /* Results of CALL rows */
@@ -321,52 +326,58 @@ Value call_op(Op *op, const char *name, const Value *args, size_t n);
 /* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities:
  * promote.c. */
 DType promote_types(DType a, DType b);
-/* The type of them all, where a tensor without dims counts as the others do; and all made that
- * type, false if one is poison. */
+/* The common type of n values; a 0-d tensor counts as much as any other. */
 DType type_of_all(const Ox *at, size_t n);
+/* Cast n values to type_of_all(); false if one of them is poison. */
 bool one_type(Op *op, Ox *at, size_t n);
-/* the common type of values as a fragment of nodes has them: 0-d constants are numbers */
+/* The common type of values in a fragment of nodes: 0-d constants count as Python numbers. */
 DType promote_values(OxList in);
 
 /* ---- the table ---- */
 
+/* name NULL: positional */
 typedef struct OpArg {
     Str name;
     Value v;
-} OpArg; /* name NULL: positional */
-/* Call operator `name` ("aten::add", "quantized::linear"); overload NULL: choose by the arguments,
+} OpArg;
+/* Call operator `name` ("aten::add", "quantized::linear"). overload NULL: choose by the arguments;
  * "": exactly the default one. expect: recorded result types or NULL. Unknown operators are refused
  * (noted), the result is poison. */
 Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
               size_t n_expect);
-/* Notes that one which nobody knows is refused, with what a rule must say: the file says that it
- * writes, or that it gives nothing. */
+/* Refuse (note) a call of an operator that is unknown, with a hint what a rule must say: the file
+ * says that the operator writes to its arguments (writes), or else that it returns nothing. */
 Value op_unknown_writer(Graph *g, Str name, bool writes);
-/* One that nobody knows, as a node of the domain that its name begins with (custom.c). expect:
- * n_out types that the file records, or NULL. */
+/* Call an unknown operator: it becomes a node of the domain that its name begins with (custom.c).
+ * expect: n_out types that the file records, or NULL. */
 Value op_call_custom(Graph *g, Str name, Str overload, const OpArg *args, size_t n,
                      const Type *expect, size_t n_out, bool as_tuple);
-bool op_exists(Ctx *cx, Str name);     /* any row or rule, plain, in-place or REFUSE */
-bool op_only_gives(Ctx *cx, Str name); /* unknown, or known by a user's rule: it gives results, and
-                                          could not write to its arguments */
-/* false: a user's rule or function that says nothing about what is written to this argument,
- * `first` of those that are. */
+/* Has the name any row or rule: plain, in-place or REFUSE? */
+bool op_exists(Ctx *cx, Str name);
+/* Does the operator return results and write to none of its arguments, as far as is known? True for
+ * an unknown operator, and for one that a user's rule defines without writing. */
+bool op_only_gives(Ctx *cx, Str name);
+/* Is it known what the operator writes to this argument? Of built-in rows: always. Of a user's
+ * rule: when it marks the argument as written. Of a user's function for an in-place form: only for
+ * the `first` of the arguments that the file marks as written. Of an unknown operator: never. */
 bool op_writes_to(Ctx *cx, Str name, Str arg, bool first);
-bool op_is_callback(
-    Ctx *cx,
-    Str name); /* a user's function says what it gives, and could not write to its arguments */
-const char *op_refused(Ctx *cx,
-                       Str name); /* why, when every row of that name is a REFUSE; else NULL */
-MUST_USE bool ops_add_rules(Ctx *cx,
-                            const Text *text); /* a user's --rules file: overrides built-in rows */
-/* The operator set version of the archive that is evaluated (formats: 1 to 10): calls of operators
- * that meant something else in it go to the upgrade:: rows. Never called: the newest. */
+/* Does a user's function define the operator? Its results are all that such a function returns: it
+ * cannot write to its arguments. */
+bool op_is_callback(Ctx *cx, Str name);
+/* Why the operator is refused, when every row of that name is a REFUSE; else NULL. */
+const char *op_refused(Ctx *cx, Str name);
+/* Add the rules of a user's --rules file; they override built-in rows. */
+MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);
+/* Set the operator set version of the archive (formats: 1 to 10): calls of operators whose meaning
+ * has changed since that version go to the upgrade:: rows. Without this call the newest version is
+ * assumed. */
 void ops_set_version(Ctx *cx, int version);
-/* torch.get_default_dtype() of the program: what a new tensor and a Python float have. Never set:
- * float32. */
+/* Set torch.get_default_dtype() of the program: the type of a new tensor and of a Python float.
+ * Without this call it is float32. */
 void ops_set_default(Ctx *cx, DType t);
 DType dtype_default(Ctx *cx);
-/* Was this value, or one that it follows from, recorded as torch itself does not give it? */
+/* Is the recorded type of v, or of a value that v was computed from, wrong: not what torch itself
+ * returns when the program runs? */
 bool record_erred(Ctx *cx, Ox v);
 /* A user's function for an operator (the Python package's symbolics). Returns false after storing
  * an error. */

@@ -10,16 +10,25 @@ typedef enum { CAT_NONE, CAT_BOOL, CAT_INT, CAT_FLOAT, CAT_COMPLEX } Category;
 
 static Category category(DType t)
 {
-    return t == DT_NONE       ? CAT_NONE
-        : t == DT_BOOL        ? CAT_BOOL
-        : dtype_is_int(t)     ? CAT_INT
-        : dtype_is_complex(t) ? CAT_COMPLEX
-                              : CAT_FLOAT;
+    if (t == DT_NONE)
+        return CAT_NONE;
+    if (t == DT_BOOL)
+        return CAT_BOOL;
+    if (dtype_is_int(t))
+        return CAT_INT;
+    return dtype_is_complex(t) ? CAT_COMPLEX : CAT_FLOAT;
 }
 
-static int signed_rank(DType t) /* by width; 0 for anything else */
+/* The signed int types by width, from 1; 0 for any other type. */
+static int signed_rank(DType t)
 {
-    return t == DT_INT8 ? 1 : t == DT_INT16 ? 2 : t == DT_INT32 ? 3 : t == DT_INT64 ? 4 : 0;
+    switch (t) {
+    case DT_INT8:  return 1;
+    case DT_INT16: return 2;
+    case DT_INT32: return 3;
+    case DT_INT64: return 4;
+    default:       return 0;
+    }
 }
 
 static DType promote_ints(DType a, DType b)
@@ -35,15 +44,15 @@ static DType promote_ints(DType a, DType b)
     return DT_NONE; /* uint16 and wider promote with nothing but floats, in PyTorch too */
 }
 
+/* Two different float types: float16 with bfloat16 is float32 too, float8 promotes with nothing but
+ * double. */
 static DType promote_floats(DType a, DType b)
 {
     if (a == DT_DOUBLE || b == DT_DOUBLE)
         return DT_DOUBLE;
     bool small_a = a == DT_FLOAT16 || a == DT_BFLOAT16 || a == DT_FLOAT;
     bool small_b = b == DT_FLOAT16 || b == DT_BFLOAT16 || b == DT_FLOAT;
-    return small_a && small_b
-        ? DT_FLOAT
-        : DT_NONE; /* float16 with bfloat16 too; float8 promotes with itself only */
+    return small_a && small_b ? DT_FLOAT : DT_NONE;
 }
 
 DType promote_types(DType a, DType b)
@@ -82,7 +91,8 @@ bool one_type(Op *op, Ox *at, size_t n)
     return ok;
 }
 
-/* The group above decides unless the one below is of a higher category. */
+/* The type of two groups: above's, unless below's category is higher. float32 tensors and an int64
+ * number give float32; int32 tensors and a float number give the number's float32. */
 static DType combine(DType above, DType below)
 {
     Category x = category(above);
@@ -94,6 +104,7 @@ static DType combine(DType above, DType below)
 
 bool dtype_can_store(DType from, DType to) { return category(from) <= category(to); }
 
+/* The name of a type in PyTorch's messages: "Long" for int64. */
 const char *torch_dtype_name(DType t)
 {
     static const char *const names[DT_COUNT] = {
@@ -116,31 +127,39 @@ const char *torch_dtype_name(DType t)
     return names[t] ? names[t] : dtype_name(t);
 }
 
-DType promote_values(OxList in)
-{
-    DType dims = DT_NONE;
-    DType zero = DT_NONE;
-    DType number = DT_NONE;
-    for (size_t i = 0; i < in.n; i++) {
-        if (!in.at[i] || !in.at[i]->type || in.at[i]->type->kind != T_TENSOR)
-            continue;
-        DType t = ox_dtype(in.at[i]);
-        DType *group = ox_rank(in.at[i]) != 0 ? &dims
-            : in.at[i]->kind == OX_CONST      ? &number
-                                              : &zero;
-        if (group == &number && t == DT_DOUBLE)
-            t = DT_FLOAT; /* a Python float in a fragment: torch's default type */
-        *group = promote_types(*group, t);
-    }
-    return combine(dims, combine(zero, number));
-}
-
-/* ---- the operands of a call ---- */
-
+/* The common types of the three groups of operands: tensors with dims, 0-d tensors, numbers. */
 typedef struct Groups {
     DType dims, zero, number;
 } Groups;
 
+static DType common_type(Groups g) { return combine(g.dims, combine(g.zero, g.number)); }
+
+/* Count one value of a fragment of nodes. A 0-d constant is a Python number there, and a Python
+ * float has torch's default type. */
+static void count_value(Groups *groups, Ox v)
+{
+    DType t = ox_dtype(v);
+    if (ox_rank(v) != 0)
+        groups->dims = promote_types(groups->dims, t);
+    else if (v->kind != OX_CONST)
+        groups->zero = promote_types(groups->zero, t);
+    else
+        groups->number = promote_types(groups->number, t == DT_DOUBLE ? DT_FLOAT : t);
+}
+
+DType promote_values(OxList in)
+{
+    Groups groups = { 0 };
+    for (size_t i = 0; i < in.n; i++)
+        if (in.at[i] && in.at[i]->type && in.at[i]->type->kind == T_TENSOR)
+            count_value(&groups, in.at[i]);
+    return common_type(groups);
+}
+
+/* ---- the operands of a call ---- */
+
+/* Make *into the common type of its group and t; fails with PyTorch's message where there is
+ * none. */
 static void join(Op *op, DType *into, DType t)
 {
     DType both = promote_types(*into, t);
@@ -150,12 +169,15 @@ static void join(Op *op, DType *into, DType t)
     *into = both;
 }
 
+/* The type that a Python number of t's category has. */
 static DType default_of(Ctx *cx, DType t)
 {
-    return dtype_is_complex(t) ? DT_COMPLEX64
-        : dtype_is_float(t)    ? dtype_default(cx)
-        : dtype_is_int(t)      ? DT_INT64
-                               : t;
+    switch (category(t)) {
+    case CAT_COMPLEX: return DT_COMPLEX64;
+    case CAT_FLOAT:   return dtype_default(cx);
+    case CAT_INT:     return DT_INT64;
+    default:          return t;
+    }
 }
 
 static void count_tensor(Op *op, Groups *groups, Tensor *t)
@@ -169,6 +191,7 @@ static void count_tensor(Op *op, Groups *groups, Tensor *t)
         join(op, &groups->dims, type->dtype);
 }
 
+/* One operand joins its group; of a list each item does. */
 static void count(Op *op, Groups *groups, Value v)
 {
     switch (v.tag) {
@@ -188,7 +211,8 @@ static void count(Op *op, Groups *groups, Value v)
     }
 }
 
-/* As PyTorch's Scalar::to has it: a negative number of an unsigned type counts from its end. */
+/* Is v in t's range, as PyTorch's Scalar::to sees it? An unsigned type takes negative numbers too,
+ * which count from its end: -1 is 255 in uint8. */
 static bool fits(int64_t v, DType t)
 {
     int bits = (int)dtype_size(t) * 8 - dtype_is_signed(t);
@@ -198,7 +222,8 @@ static bool fits(int64_t v, DType t)
     return v < beyond && v >= (dtype_is_signed(t) ? -beyond : 1 - beyond);
 }
 
-/* A number in the place of a tensor wraps around: uint8 == 256 asks for 0. Any other has to fit. */
+/* The int v as a tensor of type t. As an operand it wraps around: x == 256 of a uint8 x compares
+ * with 0. As any other argument it has to fit. */
 static Ox int_number(Op *op, const Param *p, int64_t v, DType t)
 {
     bool operand = str_is(p->name, "self") || str_is(p->name, "other");
@@ -208,15 +233,16 @@ static Ox int_number(Op *op, const Param *p, int64_t v, DType t)
     return t == DT_BOOL ? ox_bool(op->g, v != 0) : ox_integer(op->g, t, v);
 }
 
-/* The value of p as a tensor of type t; NULL for None. */
+/* The value of p as a tensor of type t; NULL for None. A complex tensor loses its imaginary part
+ * where t is real, because dtype= asks for that. */
 static Ox as_type(Op *op, const Param *p, Value v, DType t)
 {
     Graph *g = op->g;
     switch (v.tag) {
     case V_TENSOR: {
         Ox x = v.t == op->call->arg[0].t && op->base ? op->base : tensor_read(g, v.t);
-        return ox_cast(g, dtype_is_complex(t) || t == DT_BOOL ? x : each_real(op, x),
-                       t); /* dtype= asks for a real type */
+        bool keeps_parts = dtype_is_complex(t) || t == DT_BOOL;
+        return ox_cast(g, keeps_parts ? x : each_real(op, x), t);
     }
     case V_BOOL:     return t == DT_BOOL ? ox_bool(g, v.b) : ox_integer(g, t, v.b);
     case V_INT:      return int_number(op, p, v.i, t);
@@ -230,6 +256,7 @@ static Ox as_type(Op *op, const Param *p, Value v, DType t)
     }
 }
 
+/* Promote parameter i, a list; None items stay NULL. */
 static bool make_list(Op *op, int i, Value v)
 {
     Oxs list = { 0 };
@@ -252,27 +279,33 @@ static Str next_name(Ctx *cx, const char **column)
     return n ? str_n(cx, p, n) : NULL;
 }
 
-/* The parameters that a column names. */
+/* The indices of the parameters that a column names: default(self, other) of add gives 0 and 1.
+ * out has room for as many as the column has characters. */
 static bool column_params(Op *op, const char *column, int *out, int *n)
 {
+    const Schema *s = op->call->schema;
     const char *p = strchr(column, '(');
     *n = 0;
-    for (Str name; p && (name = next_name(op->cx, &p));
-         out[(*n)++] = param_index(op->call->schema, name))
-        if (param_index(op->call->schema, name) < 0)
-            return fail(op->cx, E_BUG, "'%s' names no parameter of %s", column,
-                        op->call->schema->text->s);
+    if (!p)
+        return true;
+    for (Str name; (name = next_name(op->cx, &p)); (*n)++) {
+        out[*n] = param_index(s, name);
+        if (out[*n] < 0)
+            return fail(op->cx, E_BUG, "'%s' names no parameter of %s", column, s->text->s);
+    }
     return true;
 }
 
-/* sum(x, dtype=..) and its like compute in the type that is asked for. */
+/* The type that dtype= asks for: sum(x, dtype=..) and its like compute in it. DT_NONE: none. */
 static DType asked_dtype(Op *op)
 {
     int i = param_index(op->call->schema, str_of(op->cx, "dtype"));
-    return i >= 0 && op->call->schema->param[i].base == A_DTYPE ? arg_dtype(op, "dtype", DT_NONE)
-                                                                : DT_NONE;
+    if (i < 0 || op->call->schema->param[i].base != A_DTYPE)
+        return DT_NONE;
+    return arg_dtype(op, "dtype", DT_NONE);
 }
 
+/* What a column makes of the common type t: int-to-float(..) of int64 gives float32. */
 static DType column_type(Ctx *cx, const char *column, DType t)
 {
     bool integral = dtype_is_int(t) || t == DT_BOOL;
@@ -283,6 +316,8 @@ static DType column_type(Ctx *cx, const char *column, DType t)
     return t;
 }
 
+/* See internal.h: "default(self, other)" is a column of add; "defalt(self)" and "default(x)" are
+ * errors at the place. */
 bool column_check(Ctx *cx, const Schema *s, const char *column, Str place)
 {
     static const char *const names[] = { "default", "int-to-float", "always-bool", "bool-to-long",
@@ -304,29 +339,37 @@ bool column_check(Ctx *cx, const Schema *s, const char *column, Str place)
     return true;
 }
 
+/* Promote parameter i to op->common; false when it is poison then. */
+static bool promote_one(Op *op, int i)
+{
+    Value v = op->call->arg[i];
+    if (v.tag == V_TUPLE)
+        return make_list(op, i, v);
+    op->promoted[i] = as_type(op, &op->call->schema->param[i], v, op->common);
+    return op->promoted[i] != POISON;
+}
+
+/* See internal.h. default(self, other) of an int32 tensor and 0.5: the common type is float32, and
+ * op->promoted has a Cast of self and a constant. A user's rule may name any number of
+ * parameters, so their list is allocated. */
 bool promote_args(Op *op, const char *column)
 {
     const Schema *s = op->call->schema;
-    int *params = new_array(op->cx, int, strlen(column)), n; /* a user's rule may name any number */
+    int n = 0;
     Groups groups = { 0 };
+    int *params = new_array(op->cx, int, strlen(column));
     if (!params || !column_params(op, column, params, &n))
         return false;
     for (int i = 0; i < n; i++)
         count(op, &groups, op->call->arg[params[i]]);
     DType asked = asked_dtype(op);
-    op->common = asked
-        ? asked
-        : column_type(op->cx, column, combine(groups.dims, combine(groups.zero, groups.number)));
-    if (ctx_failed(op->cx))
-        return false;
+    op->common = asked ? asked : column_type(op->cx, column, common_type(groups));
     op->promoted = new_array(op->cx, Ox, s->n_param + 1);
     op->promoted_list = new_array(op->cx, Oxs, s->n_param + 1);
-    for (int i = 0; i < n; i++) {
-        Value v = op->call->arg[params[i]];
-        if (v.tag == V_TUPLE ? !make_list(op, params[i], v)
-                             : (op->promoted[params[i]] = as_type(op, &s->param[params[i]], v,
-                                                                  op->common)) == POISON)
+    if (!op->promoted || !op->promoted_list || ctx_failed(op->cx))
+        return false;
+    for (int i = 0; i < n; i++)
+        if (!promote_one(op, params[i]))
             return false;
-    }
     return true;
 }

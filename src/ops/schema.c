@@ -8,9 +8,9 @@
  *     alias    = set ["!"] ["->" set]
  *     returns  = type | "(" [type [name] {"," type [name]}] ")"
  *
- * Types that no lowering tells apart (Dict(..), Future(..), classes) become A_ANY: the value goes
- * through as it is. A list default is kept as a tuple, which bind.c takes for any list: defaults
- * are shared, lists could be written. */
+ * Types that no lowering distinguishes (Dict(..), Future(..), classes) become A_ANY: the value
+ * goes through as it is. A list default is kept as a tuple, because defaults are shared and a list
+ * could be written; bind.c takes a tuple for any list. */
 #include "ops/internal.h"
 
 #include <stdlib.h>
@@ -21,6 +21,7 @@ typedef struct Reader {
     Str place; /* of a user's: "my.rules:3"; else NULL */
 } Reader;
 
+/* The error for a line that is no schema, at its place and column. */
 static void *broken(Reader *r, const char *what)
 {
     if (r->place)
@@ -50,6 +51,7 @@ static bool word_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/* Letters, digits, underscores, and the characters of `also`; empty when there is none. */
 static Slice word(Reader *r, const char *also)
 {
     blanks(r);
@@ -76,6 +78,7 @@ static bool is_other_type(Slice s)
     return memchr(s.p, '.', s.n) != NULL;
 }
 
+/* The kind of value that a type's name declares; A_ANY for a name that is not in the table. */
 static ArgBase base_of(Slice s)
 {
     static const struct {
@@ -129,7 +132,7 @@ static bool alias(Reader *r, Param *p)
     return true;
 }
 
-/* "?" before the first "[]" makes the item optional, after it the whole list. A list of lists is
+/* "Tensor?[]" is a list of optional items, "Tensor[]?" an optional list; a list of lists is
  * A_ANY. */
 static bool suffixes(Reader *r, Param *p)
 {
@@ -155,6 +158,7 @@ static bool suffixes(Reader *r, Param *p)
     }
 }
 
+/* type = base ["(" alias ")"] { "?" | "[" [digits] "]" } */
 static bool type(Reader *r, Param *p)
 {
     blanks(r);
@@ -202,6 +206,8 @@ static Value quoted(Reader *r)
 static Value tuple_of(Ctx *cx, const Value *at, size_t n)
 {
     Tuple *t = mem_alloc(cx, sizeof *t + n * sizeof *at);
+    if (!t)
+        return val_poison();
     t->n = (int64_t)n;
     for (size_t i = 0; i < n; i++)
         t->at[i] = at[i];
@@ -223,7 +229,8 @@ static Value default_list(Reader *r, ArgBase base)
     return tuple_of(r->cx, items.at, items.n);
 }
 
-/* Words that stand for numbers: reductions and memory formats. */
+/* A default: None, True, 1, 0.5, "sum", [0, 1], or a word that stands for a number (a reduction, a
+ * memory format). Poison after an error. */
 static Value default_value(Reader *r, ArgBase base)
 {
     static const struct {
@@ -251,6 +258,7 @@ static Value default_value(Reader *r, ArgBase base)
     return number(r, base);
 }
 
+/* type [name ["=" default]] */
 static bool param(Reader *r, Param *p)
 {
     if (!type(r, p))
@@ -267,6 +275,7 @@ static bool param(Reader *r, Param *p)
 
 typedef VEC(Param) Params;
 
+/* [param {"," param}] ")", with "*" and "...": the parameters after "*" are keyword-only. */
 static bool params(Reader *r, Params *out, bool *varargs)
 {
     bool kwonly = false;
@@ -287,6 +296,7 @@ static bool params(Reader *r, Params *out, bool *varargs)
     return true;
 }
 
+/* returns = type | "(" [type [name] {"," type [name]}] ")". Nothing may follow. */
 static bool returns(Reader *r, Schema *s)
 {
     Params out = { 0 };
@@ -311,6 +321,7 @@ static bool returns(Reader *r, Schema *s)
     return *r->at == 0 || broken(r, "text after the schema");
 }
 
+/* schema = name ["." overload] "(" [param {"," param}] ")" "->" returns. NULL after an error. */
 static const Schema *parse(Reader *r)
 {
     Schema *s = new(r->cx, Schema);

@@ -134,7 +134,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-/* The kinds among these words; plain: where there is none it is the plain one. */
+/* The kinds among these words: "plain quant". Without any: PLAIN if `plain`, else none. */
 static unsigned kinds_of(Str words, bool plain)
 {
     static const struct {
@@ -213,10 +213,11 @@ const Schema *candidate_schema(Ctx *cx, Candidate *c)
     return c->schema;
 }
 
-/* ---- operators that meant something else ---- */
+/* ---- operators whose meaning has changed ---- */
 
-/* into: which out= it matters for. full always gave what out= holds, div divided truly into
- * floats. */
+/* Up to version `last` of the operator set, `name` meant what `row` lowers. into: the calls with
+ * out= that the change concerns. full has always given out='s type, and div has always divided
+ * truly into floats. */
 typedef enum { INTO_NOTHING, INTO_INTEGERS } UpgradeInto;
 static const struct {
     const char *name;
@@ -236,7 +237,7 @@ DType dtype_default(Ctx *cx)
     return table(cx)->default_dtype != DT_NONE ? table(cx)->default_dtype : DT_FLOAT;
 }
 
-/* ---- results that torch has recorded wrong ---- */
+/* ---- results whose recorded type is torch's mistake ---- */
 
 void record_note_erred(Ctx *cx, Ox v) { map_add(cx, &table(cx)->erred, v, NULL); }
 
@@ -246,7 +247,8 @@ static void push_once(Ctx *cx, Ox v, Map *seen, Oxs *todo)
         vec_push(cx, todo, v);
 }
 
-/* What the node of `v` takes, and what its branches or iterations give for it. */
+/* The values that v was computed from: its node's inputs, and the outputs of the node's branches
+ * or body. */
 static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 {
     const Node *n = v->kind == OX_NODE ? v->node : NULL;
@@ -257,8 +259,8 @@ static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
             push_once(cx, n->attr[i].g->outputs.at[k], seen, todo);
 }
 
-/* Asked only where a record differs. What is found is noted too, so that no later question goes so
- * far back. */
+/* See ops.h. Called only where a record differs, so the walk back through the graph is rare; v is
+ * noted when the answer is yes, so that later walks are short. */
 bool record_erred(Ctx *cx, Ox v)
 {
     Map *erred = &table(cx)->erred;
@@ -382,9 +384,8 @@ const char *op_refused(Ctx *cx, Str name)
 
 /* ---- what users add ---- */
 
-/* Before the candidates that are there. Whoever says what an operator computes, PyTorch's kernel
- * has made the tensor that the program writes to: a rule without `layout` takes what is known of
- * it. */
+/* Put c before the candidates that e has. A rule without `layout` takes the layout of the row that
+ * it overrides, because PyTorch's kernel has made the tensor that the program writes to. */
 static void override(Ctx *cx, Entry *e, Candidate c)
 {
     if (!c.rule->layout && e->at.n > 0)
@@ -396,7 +397,8 @@ static void override(Ctx *cx, Entry *e, Candidate c)
         e->at.at[0] = c;
 }
 
-/* `mut_` follows from the rule for `mut`, or its own head says what it writes to. */
+/* A user's rule for an in-place name must mark what it writes, Tensor(a!); without a mark it is
+ * refused, because `mut_` already follows from the rule for `mut`. */
 static bool refuse_in_place(Ctx *cx, const Rule *r)
 {
     Str name = line_name(cx, r->head->s);
@@ -409,19 +411,22 @@ static bool refuse_in_place(Ctx *cx, const Rule *r)
     return false;
 }
 
-/* The parameter that result i is itself, Tensor(a!) for Tensor(a!); -1: it is none, or nobody can
- * tell which. */
+/* The parameter that result i is itself: Tensor(a!) among the results is the parameter Tensor(a!).
+ * -1: none, or it is ambiguous which. */
 int schema_itself(const Schema *s, int i)
 {
     int found = -1;
     int n = 0;
     for (int p = 0; p < s->n_param && s->ret[i].writes; p++)
-        if (s->param[p].writes && s->param[p].alias == s->ret[i].alias)
-            found = p, n++;
+        if (s->param[p].writes && s->param[p].alias == s->ret[i].alias) {
+            found = p;
+            n++;
+        }
     return n == 1 ? found : -1;
 }
 
-/* What is written is a result more of the rule, but a list is as long as the call's. */
+/* Can a rule give what this schema writes and returns? Each written tensor is one more result of
+ * the rule; a list is refused, because its length is the call's. */
 static bool check_writes(Ctx *cx, const Rule *r, const Schema *s)
 {
     const char *place = rule_position(cx, r, r->start)->s;
@@ -440,7 +445,8 @@ static bool check_writes(Ctx *cx, const Rule *r, const Schema *s)
     return true;
 }
 
-/* What a user may have mistyped beside what the rule reader has seen. */
+/* Check a user's rule for what the reader of rules cannot know: the name, the kinds, the schema and
+ * the promote column. Parses c->schema. */
 static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
 {
     const char *kinds = r->kinds ? r->kinds->s : "";
@@ -462,7 +468,7 @@ static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
          column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
 }
 
-/* From the last to the first, so that the file's own order is kept in front. */
+/* Each rule goes before the rows of its name, the last rule first: so the file's order stays. */
 static bool add_user_rules(Ctx *cx, const RuleList *rules)
 {
     for (size_t i = rules->n; i-- > 0;) {

@@ -1,14 +1,16 @@
 /* view_call.c - calls whose result may share memory with their first argument.
  *
  * The row says what the view reads and writes, how its strides follow, and when it shares memory at
- * all. A copy gets memory of its own; where nobody can tell which of the two PyTorch makes, it does
- * too, and writing to one makes reading the other an error. */
+ * all. A copy gets memory of its own. Where it is unknown whether PyTorch makes a view or a copy,
+ * the result gets memory of its own too, and writing to one makes reading the other an error. */
 #include "ops/internal.h"
 
 /* ---- what tensors see of a call ---- */
 
-static const OpCall *call_of(const View *v) { return (const OpCall *)v; } /* its first member */
+/* The call whose first member v is. */
+static const OpCall *call_of(const View *v) { return (const OpCall *)v; }
 
+/* The call once more, on what its base is now. */
 static Op again(Graph *g, const OpCall *call, Ox base)
 {
     return (Op){ .g = g, .cx = g->cx, .call = call, .row = call->row, .base = base };
@@ -59,6 +61,7 @@ void call_set_row(OpCall *call, const Candidate *c)
 
 /* ---- making one ---- */
 
+/* The tensor that reads `read`: a view of base, base itself, or a copy, as the row says. */
 static Tensor *view_of(Op *op, Tensor *base, Ox read)
 {
     Tri shares = op->row->shares ? op->row->shares(op, base, read) : YES;
