@@ -4,7 +4,7 @@
 
 /* ---- types ---- */
 
-/* Of a complex tensor asked for as a real one, PyTorch takes the real part. */
+/* x as type t; a complex x asked for as a real type gives its real part, as in PyTorch. */
 static Ox as_type(Op *op, Ox x, DType t)
 {
     if (ox_ok(x) && dtype_is_complex(ox_dtype(x)) && !dtype_is_complex(t) && t != DT_BOOL)
@@ -12,7 +12,7 @@ static Ox as_type(Op *op, Ox x, DType t)
     return ox_cast(op->g, x, t);
 }
 
-/* Is returned as it is, or as an alias, when nothing changes: value/tensor.c decides. */
+/* to(): shares_converted() says when the result is the argument itself. */
 static Ox lower_to(Op *op)
 {
     Ox x = arg(op, "self");
@@ -35,7 +35,8 @@ static Tri has_format(Op *op, Tensor *base)
     return format.i == FORMAT_CONTIGUOUS && tensor_contiguous(op->cx, base) == YES ? YES : UNKNOWN;
 }
 
-/* to() gives its argument itself when nothing is to do. */
+/* Is the result of to() its argument itself? Yes when neither the type nor the memory format
+ * changes and no copy is asked for. */
 static Tri shares_converted(Op *op, Tensor *base, Ox read)
 {
     Value copy = has_param(op, "copy") ? arg_value(op, "copy") : val_none();
@@ -68,7 +69,7 @@ static Value lower_number_to_tensor(Op *op)
     }
 }
 
-/* The only element as a number; row->datum: its type (DT_NONE: the tensor's) */
+/* The only element as a number. row->datum: the number's type (DT_NONE: the tensor's). */
 static Value lower_item(Op *op)
 {
     Ox x = arg(op, op->call->schema->param[0].name->s);
@@ -120,6 +121,7 @@ static Value lower_copy_(Op *op)
     return written(op, expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank));
 }
 
+/* self, filled with the 0-d value v. */
 static Value filled(Op *op, Ox v)
 {
     Ox self = arg(op, "self");
@@ -131,7 +133,7 @@ static Value filled(Op *op, Ox v)
 
 static Value lower_zero_(Op *op) { return filled(op, ox_int(op->g, 0)); }
 
-/* The sizes are in a tensor; 0 is a size of 0. */
+/* Reshape to sizes that a tensor holds; 0 among them means a size of 0 (allowzero). */
 static Ox lower_reshape_from_tensor(Op *op)
 {
     Ox self = arg(op, "self");
@@ -141,7 +143,8 @@ static Ox lower_reshape_from_tensor(Op *op)
         : POISON;
 }
 
-/* A number takes self's type at once: 1e-3 must not go through float32 on its way to double. */
+/* self's shape filled with a number, which takes self's type directly: 1e-3 in a float64 tensor
+ * must not go through float32. */
 static Ox lower_fill(Op *op)
 {
     Ox self = arg(op, "self");

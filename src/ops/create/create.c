@@ -8,9 +8,9 @@
 
 #include <math.h>
 
-enum {
-    CONST_NUMEL = 65536
-}; /* sequences up to here are computed now, exactly as PyTorch computes them */
+/* Sequences of at most this many elements are computed during the conversion, exactly as PyTorch
+ * computes them. */
+enum { CONST_NUMEL = 65536 };
 
 /* The type that a Python number gives a new tensor. */
 static DType number_dtype(Ctx *cx, Value v)
@@ -26,6 +26,7 @@ static DType number_dtype(Ctx *cx, Value v)
     }
 }
 
+/* A tensor of these dims, each element the 0-d value. */
 static Ox filled(Op *op, Ox value, const Dim *dims, size_t rank)
 {
     if (!ox_ok(value) || ctx_failed(op->cx))
@@ -36,8 +37,7 @@ static Ox filled(Op *op, Ox value, const Dim *dims, size_t rank)
     return ox(op, "Expand", value, shape);
 }
 
-/* zeros, ones, empty: datum is the number. `size` or the shape of `self`; the dtype asked for,
- * self's, or float32. */
+/* zeros, ones, empty of `size`. row->datum: the number. The type is dtype=, else the default. */
 static Ox lower_fill_shape(Op *op)
 {
     Dims d = arg_dims(op, "size");
@@ -45,6 +45,7 @@ static Ox lower_fill_shape(Op *op)
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
 
+/* zeros_like, ones_like, empty_like. row->datum: the number. The type is dtype=, else self's. */
 static Ox lower_fill_like(Op *op)
 {
     Ox x = arg(op, "self");
@@ -55,6 +56,7 @@ static Ox lower_fill_like(Op *op)
     return filled(op, ox_integer(op->g, t, op->row->datum), x->type->dim, (size_t)rank);
 }
 
+/* x.new_zeros(size) and its like. row->datum: the number. The type is dtype=, else self's. */
 static Ox lower_new_fill(Op *op)
 {
     Ox x = arg(op, "self");
@@ -65,7 +67,7 @@ static Ox lower_new_fill(Op *op)
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
 
-/* datum: the type without dtype=, or DT_NONE for the number's own */
+/* full. row->datum: the type without dtype=, or DT_NONE for the number's own. */
 static Ox lower_full(Op *op)
 {
     Value v = arg_value(op, "fill_value");
@@ -106,6 +108,7 @@ static Ox const_of_doubles(Op *op, DType t, const double *v, int64_t n)
     return ox_cast(op->g, wide, t);
 }
 
+/* Is v a number that is known now? */
 static bool concrete_number(Value v, double *out)
 {
     if (v.tag == V_INT || v.tag == V_BOOL)
@@ -117,7 +120,7 @@ static bool concrete_number(Value v, double *out)
     return true;
 }
 
-/* Of numbers that are known now: does the sequence lead from start to end? */
+/* Does the step lead from start to end? Else PyTorch's error. */
 static bool leads_there(Op *op, double start, double end, double step)
 {
     if (step == 0)
@@ -126,7 +129,7 @@ static bool leads_there(Op *op, double start, double end, double step)
         fail(op->cx, E_VALUE, "upper bound and lower bound inconsistent with step sign");
 }
 
-/* Whole numbers: the length is a dimension expression, so nothing about it is lost. */
+/* Range of whole numbers: the length is a dimension expression, so it stays exactly known. */
 static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
 {
     Ox from = number_as(op, start, DT_INT64);
@@ -135,30 +138,39 @@ static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
-/* start + i * step in double, as PyTorch computes each element. Of ints, the step is cut off too;
- * int64 cuts before it counts. */
+/* A constant: element i is start + i * step in double, as PyTorch computes it. NULL when it would
+ * be too large. A result of an int type truncates start and step: before counting the elements
+ * when it is int64, after counting in the others. arange(0, 2, 0.5, dtype=int32) is 0 0 0 0. */
 static Ox arange_known(Op *op, double start, double end, double step, DType t)
 {
-    bool leads = leads_there(op, start, end, step);
-    if (t == DT_INT64)
-        start = trunc(start), end = trunc(end), step = trunc(step);
-    if (!leads || !leads_there(op, start, end, step))
+    if (!leads_there(op, start, end, step))
+        return POISON;
+    if (t == DT_INT64) {
+        start = trunc(start);
+        end = trunc(end);
+        step = trunc(step);
+    }
+    if (!leads_there(op, start, end, step))
         return POISON;
     double n = ceil((end - start) / step);
     if (!isfinite(n))
         return op_fail(op, E_VALUE, "unsupported range: %g -> %g", start, end);
     if (n > CONST_NUMEL)
         return NULL;
-    if (dtype_is_int(t))
-        start = trunc(start), step = trunc(step);
+    if (dtype_is_int(t)) {
+        start = trunc(start);
+        step = trunc(step);
+    }
     double *v = new_array(op->cx, double, n > 0 ? n : 1);
-    for (int64_t i = 0; v && i < (int64_t)n; i++)
+    if (!v)
+        return POISON;
+    for (int64_t i = 0; i < (int64_t)n; i++)
         v[i] = start + (double)i * step;
-    return v ? const_of_doubles(op, t, v, (int64_t)n) : POISON;
+    return const_of_doubles(op, t, v, (int64_t)n);
 }
 
-/* Elements of an int type from numbers that the model computes: int64 cuts them off first, the
- * others count before they cut. */
+/* Elements of an int type from floats that the model computes. As in arange_known(), int64
+ * truncates before counting, the others after: Range(0, ceil((end - start) / step)) scaled. */
 static Ox arange_cut(Op *op, Value start, Value end, Value step, DType t)
 {
     Ox from = number_as(op, start, DT_DOUBLE);
@@ -180,19 +192,34 @@ static Ox arange_cut(Op *op, Value start, Value end, Value step, DType t)
     return ox_cast(op->g, ox(op, "Add", moved, first), t);
 }
 
+/* Range in double, as PyTorch counts, then the type. */
+static Ox arange_floats(Op *op, Value start, Value end, Value step, DType t)
+{
+    Ox from = number_as(op, start, DT_DOUBLE);
+    Ox to = number_as(op, end, DT_DOUBLE);
+    Ox by = number_as(op, step, DT_DOUBLE);
+    return ox_cast(op->g, ox(op, "Range", from, to, by), t);
+}
+
+/* Is the number of an int type, known or not? */
+static bool is_whole(Op *op, Value v) { return number_dtype(op->cx, v) == DT_INT64; }
+
+/* start, start + step, .. before end. Three ints give int64 and a Range, whose length is a
+ * dimension; known floats a constant; anything else a Range in double. */
 static Ox arange(Op *op, Value start, Value end, Value step)
 {
-    bool whole = number_dtype(op->cx, start) == DT_INT64 && number_dtype(op->cx, end) == DT_INT64 &&
-        number_dtype(op->cx, step) == DT_INT64;
+    bool whole = is_whole(op, start) && is_whole(op, end) && is_whole(op, step);
     DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : dtype_default(op->cx));
     if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
         return POISON;
     double a, b, s;
     bool concrete = concrete_number(start, &a) && concrete_number(end, &b) &&
         concrete_number(step, &s);
-    if (whole && !dtype_is_complex(t))
-        return concrete && !leads_there(op, a, b, s) ? POISON
-                                                     : arange_ints(op, start, end, step, t);
+    if (whole && !dtype_is_complex(t)) {
+        if (concrete && !leads_there(op, a, b, s))
+            return POISON;
+        return arange_ints(op, start, end, step, t);
+    }
     if (concrete) {
         Ox known = arange_known(op, a, b, s, t);
         if (known)
@@ -200,12 +227,10 @@ static Ox arange(Op *op, Value start, Value end, Value step)
     }
     if (dtype_is_int(t))
         return arange_cut(op, start, end, step, t);
-    Ox from = number_as(op, start, DT_DOUBLE);
-    Ox to = number_as(op, end, DT_DOUBLE);
-    Ox by = number_as(op, step, DT_DOUBLE); /* PyTorch counts in double */
-    return ox_cast(op->g, ox(op, "Range", from, to, by), t);
+    return arange_floats(op, start, end, step, t);
 }
 
+/* row->datum: which of start and step the schema has, 0 neither, 1 start, 2 both. */
 static Ox lower_arange(Op *op)
 {
     bool has_start = op->row->datum >= 1;
@@ -215,7 +240,7 @@ static Ox lower_arange(Op *op)
     return arange(op, start, arg_value(op, "end"), step);
 }
 
-/* 0, 1, .. along an axis of another tensor */
+/* 0, 1, .., one for each index of an axis of another tensor. */
 static Ox lower_dim_arange(Op *op)
 {
     Ox like = arg(op, "like");
@@ -226,22 +251,29 @@ static Ox lower_dim_arange(Op *op)
               ox_int(op->g, 1));
 }
 
-/* Steps from both ends, so that both are exact: element i is start + i * step in the first half,
- * end - (n - 1 - i) * step in the second. Ends of ints are cut off first. */
+/* linspace and logspace step from both ends, so that both ends are exact: element i is
+ * start + i * step in the first half, end - (n - 1 - i) * step in the second. Ends of an int type
+ * are truncated first. base: logspace's, else 0. */
 static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType t)
 {
-    if (dtype_is_int(t))
-        a = trunc(a), b = trunc(b);
+    if (dtype_is_int(t)) {
+        a = trunc(a);
+        b = trunc(b);
+    }
     double *v = new_array(op->cx, double, n ? n : 1);
+    if (!v)
+        return POISON;
     double step = n > 1 ? (b - a) / (double)(n - 1) : 0;
-    for (int64_t i = 0; v && i < n; i++) {
-        v[i] = i < n / 2 || n == 1 ? a + step * (double)i : b - step * (double)(n - 1 - i);
+    for (int64_t i = 0; i < n; i++) {
+        bool first_half = i < n / 2 || n == 1;
+        v[i] = first_half ? a + step * (double)i : b - step * (double)(n - 1 - i);
         v[i] = base ? pow(base, v[i]) : v[i];
     }
-    return v ? const_of_doubles(op, t, v, n) : POISON;
+    return const_of_doubles(op, t, v, n);
 }
 
-static Ox staged_end(Op *op, const char *name, DType t)
+/* An end of the sequence, in double; of an int type it is truncated first. */
+static Ox space_end(Op *op, const char *name, DType t)
 {
     Ox v = number_as(op, arg_value(op, name), DT_DOUBLE);
     if (ox_ok(v) && ox_rank(v) > 0)
@@ -250,11 +282,12 @@ static Ox staged_end(Op *op, const char *name, DType t)
     return ox_ok(v) && dtype_is_int(t) ? ox_cast(op->g, ox_cast(op->g, v, t), DT_DOUBLE) : v;
 }
 
-/* a where first, else b, and the part of the way from a to b. */
+/* The elements from their places: start where `first`, else end, plus `parts` of the way from
+ * start to end. */
 static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
 {
-    Ox a = staged_end(op, "start", t);
-    Ox b = staged_end(op, "end", t);
+    Ox a = space_end(op, "start", t);
+    Ox b = space_end(op, "end", t);
     Ox length = ox(op, "Sub", b, a);
     Ox from = ox(op, "Where", first, a, b);
     Ox moved = ox(op, "Mul", parts, length);
@@ -264,24 +297,25 @@ static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
     return ox_ok(at) ? ox_cast(op->g, at, t) : at;
 }
 
-/* The same of ends that the model computes. */
-static Ox staged_space(Op *op, int64_t n, double base, DType t)
+/* n elements between ends that the model computes. */
+static Ox space_between(Op *op, int64_t n, double base, DType t)
 {
     double *offset = new_array(op->cx, double, n ? n : 1);
     uint8_t *low = new_array(op->cx, uint8_t, n ? n : 1);
-    for (int64_t i = 0; offset && low && i < n; i++) {
-        low[i] = i < n / 2 || n == 1;
-        offset[i] = (double)(low[i] ? i : i - (n - 1)) / (double)(n > 1 ? n - 1 : 1);
-    }
     if (!low || !offset)
         return POISON;
+    int64_t last = n > 1 ? n - 1 : 1;
+    for (int64_t i = 0; i < n; i++) {
+        low[i] = i < n / 2 || n == 1;
+        offset[i] = (double)(low[i] ? i : i - (n - 1)) / (double)last;
+    }
     Ox parts = ox_const(op->g, const_make(op->cx, DT_DOUBLE, 1, &n, offset));
     Ox first = ox_const(op->g, const_make(op->cx, DT_BOOL, 1, &n, low));
     return between(op, base, t, first, parts);
 }
 
-/* The same of steps that the model computes. */
-static Ox open_space(Op *op, Dim n, double base, DType t)
+/* A dynamic number of elements n; the formula is known_space()'s. */
+static Ox dynamic_space(Op *op, Dim n, double base, DType t)
 {
     Ctx *cx = op->cx;
     Dim one = dim_int(cx, 1);
@@ -300,57 +334,78 @@ static Ox open_space(Op *op, Dim n, double base, DType t)
     return between(op, base, t, first, parts);
 }
 
-/* linspace; row->datum: 1 logspace, powers of `base` */
+/* The number of steps; None, in archives before version 8, is 100. */
+static Dim space_steps(Op *op)
+{
+    return arg_given(op, "steps") ? arg_dim_expr(op, "steps") : dim_int(op->cx, 100);
+}
+
+/* linspace; row->datum: 1 logspace, powers of `base`. */
 static Ox lower_space(Op *op)
 {
-    double a, b, base = op->row->datum ? arg_float(op, "base") : 0;
+    double a, b;
     int64_t n;
-    Dim steps = arg_given(op, "steps") ? arg_dim_expr(op, "steps")
-                                       : dim_int(op->cx, 100); /* None: archives before version 8 */
+    double base = op->row->datum ? arg_float(op, "base") : 0;
+    Dim steps = space_steps(op);
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (!steps)
         return POISON;
     if (!dim_known(steps, &n))
-        return open_space(op, steps, base, t);
-    if (n < 0 || n > (1 << 24))
-        return n < 0 ? op_fail(op, E_VALUE, "number of steps must be non-negative")
-                     : op_refuse(op, "%lld steps", (long long)n);
+        return dynamic_space(op, steps, base, t);
+    if (n < 0)
+        return op_fail(op, E_VALUE, "number of steps must be non-negative");
+    if (n > (1 << 24))
+        return op_refuse(op, "%lld steps", (long long)n);
     if (concrete_number(arg_value(op, "start"), &a) && concrete_number(arg_value(op, "end"), &b))
         return known_space(op, a, b, n, base, t);
-    return staged_space(op, n, base, t);
+    return space_between(op, n, base, t);
 }
 
-/* The indices of what triu (row->datum 1) or tril leave of a matrix, row by row. */
+typedef struct Triangle {
+    int64_t rows, columns, offset;
+    bool upper;
+} Triangle;
+
+/* Fill rows[] and columns[] (NULL: only count) with the indices in the triangle, row by row. */
+static int64_t triangle_indices(Triangle t, int64_t *rows, int64_t *columns)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < t.rows; i++)
+        for (int64_t j = 0; j < t.columns; j++) {
+            if (t.upper ? j - i < t.offset : j - i > t.offset)
+                continue;
+            if (rows) {
+                rows[n] = i;
+                columns[n] = j;
+            }
+            n++;
+        }
+    return n;
+}
+
+/* triu_indices (row->datum 1), tril_indices: [2, n], the rows and columns of a triangle. Those of
+ * triu of a 2x2 matrix are [[0, 0, 1], [0, 1, 1]]. */
 static Ox lower_tri_indices(Op *op)
 {
-    int64_t rows = arg_int(op, "row");
-    int64_t columns = arg_int(op, "col");
-    int64_t offset = arg_int(op, "offset");
-    int64_t n = 0;
-    if (ctx_failed(op->cx) || rows < 0 || columns < 0 || rows > 4096 || columns > 4096)
-        return rows < 0 || columns < 0
-            ? op_fail(op, E_VALUE, "row and col must be non-negative")
-            : op_refuse(op, "a matrix of %lld by %lld", (long long)rows, (long long)columns);
-    int64_t *at = new_array(op->cx, int64_t, 2 * rows * columns + 1);
-    for (int pass = 0; at && pass < 2; pass++) {
-        int64_t count = 0;
-        for (int64_t i = 0; i < rows; i++)
-            for (int64_t j = 0; j < columns; j++)
-                if (op->row->datum ? j - i >= offset : j - i <= offset) {
-                    if (pass)
-                        at[count] = i, at[n + count] = j;
-                    count++;
-                }
-        n = count;
-    }
-    return at
-        ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at)),
-                  arg_dtype(op, "dtype", DT_INT64))
-        : POISON;
+    Triangle t = { .rows = arg_int(op, "row"),
+                   .columns = arg_int(op, "col"),
+                   .offset = arg_int(op, "offset"),
+                   .upper = op->row->datum != 0 };
+    if (t.rows < 0 || t.columns < 0)
+        return op_fail(op, E_VALUE, "row and col must be non-negative");
+    if (ctx_failed(op->cx) || t.rows > 4096 || t.columns > 4096)
+        return op_refuse(op, "a matrix of %lld by %lld", (long long)t.rows, (long long)t.columns);
+    int64_t n = triangle_indices(t, NULL, NULL);
+    int64_t *at = new_array(op->cx, int64_t, 2 * n + 1);
+    if (!at)
+        return POISON;
+    triangle_indices(t, at, at + n);
+    Ox v = ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at));
+    return ox_cast(op->g, v, arg_dtype(op, "dtype", DT_INT64));
 }
 
-/* ones on the diagonal: Trilu of Trilu would do as well; EyeLike says it in one node, of a type
- * that runtimes have it for */
+/* Ones on the diagonal: EyeLike is one node, where two Trilu would be two. It is made in a type for
+ * which runtimes have a kernel. */
 static Ox eye(Op *op, Dim rows, Dim columns)
 {
     Dim d[2] = { rows, columns };
@@ -370,7 +425,7 @@ static Ox lower_eye(Op *op)
 
 /* ---- tensor(...) ---- */
 
-/* Shape from the first elements, as PyTorch reads a nested list; leaves in order. */
+/* A nested list: its shape, which PyTorch reads off the first items, and its numbers in order. */
 typedef struct Nest {
     Op *op;
     int rank;
@@ -378,6 +433,7 @@ typedef struct Nest {
     VEC(Value) leaves;
 } Nest;
 
+/* Fill rank and dims: [[1, 2, 3], [4, 5, 6]] gives [2, 3], [[]] gives [1, 0]. */
 static bool nest_shape(Nest *n, Value v)
 {
     for (n->rank = 0; v.tag == V_LIST; n->rank++) {
@@ -394,6 +450,7 @@ static bool nest_shape(Nest *n, Value v)
     return true;
 }
 
+/* Collect the numbers of v, which is `depth` lists deep; each list must have its axis's length. */
 static bool nest_walk(Nest *n, Value v, int depth)
 {
     if (depth == n->rank) {
@@ -409,14 +466,18 @@ static bool nest_walk(Nest *n, Value v, int depth)
     return true;
 }
 
+/* The type of a list without numbers: that of the items which it is declared to hold. */
 static DType empty_list_dtype(Ctx *cx, Value v)
 {
     while (v.tag == V_LIST && v.list->n > 0)
         v = v.list->at[0].v;
     Str elem = v.tag == V_LIST ? v.list->elem : NULL;
-    return str_is(elem, "int") ? DT_INT64 : str_is(elem, "bool") ? DT_BOOL : dtype_default(cx);
+    if (str_is(elem, "int"))
+        return DT_INT64;
+    return str_is(elem, "bool") ? DT_BOOL : dtype_default(cx);
 }
 
+/* A nested list with dynamic numbers: each number as one element, then Concat and Reshape. */
 static Ox stack_leaves(Op *op, const Nest *n, DType t)
 {
     Oxs parts = { 0 };
@@ -432,7 +493,49 @@ static Ox stack_leaves(Op *op, const Nest *n, DType t)
     return ox(op, "Reshape", flat, shape);
 }
 
-/* A list of numbers: a constant when all are known, else its parts put together. */
+/* Ints and bools: kept whole on their way to t. */
+static Ox const_of_ints(Op *op, const Nest *n, DType t)
+{
+    int64_t *at = new_array(op->cx, int64_t, n->leaves.n);
+    if (!at)
+        return POISON;
+    for (size_t i = 0; i < n->leaves.n; i++) {
+        Value v = n->leaves.at[i];
+        at[i] = v.tag == V_INT ? v.i : v.b;
+    }
+    Ox wide = ox_const(op->g, const_make(op->cx, DT_INT64, n->rank, n->dims, at));
+    return ox_cast(op->g, wide, t);
+}
+
+/* Numbers with a float among them: through double, rounded once to t. */
+static Ox const_of_floats(Op *op, const Nest *n, DType t)
+{
+    double *at = new_array(op->cx, double, n->leaves.n);
+    if (!at)
+        return POISON;
+    for (size_t i = 0; i < n->leaves.n; i++)
+        (void)concrete_number(n->leaves.at[i], &at[i]);
+    Ox wide = ox_const(op->g, const_make(op->cx, DT_DOUBLE, n->rank, n->dims, at));
+    return ox_cast(op->g, wide, t);
+}
+
+/* At least one number, in a list: a constant when all are known. */
+static Ox nest_value(Op *op, const Nest *n, DType t)
+{
+    bool known = true;
+    bool whole = true;
+    for (size_t i = 0; i < n->leaves.n; i++) {
+        double unused;
+        Value v = n->leaves.at[i];
+        known &= concrete_number(v, &unused);
+        whole &= v.tag == V_INT || v.tag == V_BOOL;
+    }
+    if (!known)
+        return stack_leaves(op, n, t);
+    return whole ? const_of_ints(op, n, t) : const_of_floats(op, n, t);
+}
+
+/* tensor([[1, 2], [3, 4.5]]): of dtype=, else of the common type of its numbers, here float32. */
 static Ox lower_tensor_of(Op *op, Value v)
 {
     Nest n = { .op = op };
@@ -446,29 +549,7 @@ static Ox lower_tensor_of(Op *op, Value v)
         return number_as(op, n.leaves.at[0], t);
     if (n.leaves.n == 0)
         return ox_const(op->g, const_make(op->cx, t, n.rank, n.dims, NULL));
-    /* ints are kept whole; everything else goes through double, rounded once */
-    bool known = true;
-    bool whole = true;
-    for (size_t i = 0; i < n.leaves.n; i++) {
-        double unused;
-        known &= concrete_number(n.leaves.at[i], &unused);
-        whole &= n.leaves.at[i].tag == V_INT || n.leaves.at[i].tag == V_BOOL;
-    }
-    if (!known)
-        return stack_leaves(op, &n, t);
-    if (whole) {
-        int64_t *w = new_array(op->cx, int64_t, n.leaves.n);
-        for (size_t i = 0; w && i < n.leaves.n; i++)
-            w[i] = n.leaves.at[i].tag == V_INT ? n.leaves.at[i].i : n.leaves.at[i].b;
-        return w
-            ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_INT64, n.rank, n.dims, w)), t)
-            : POISON;
-    }
-    double *f = new_array(op->cx, double, n.leaves.n);
-    for (size_t i = 0; f && i < n.leaves.n; i++)
-        (void)concrete_number(n.leaves.at[i], &f[i]);
-    return f ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, n.rank, n.dims, f)), t)
-             : POISON;
+    return nest_value(op, &n, t);
 }
 
 static Ox lower_tensor(Op *op)

@@ -12,20 +12,23 @@
 /* Runtimes draw float32 and float64; a half is rounded from float32. */
 static DType drawn_type(DType t) { return t == DT_FLOAT16 || t == DT_BFLOAT16 ? DT_FLOAT : t; }
 
+/* RandomUniformLike or RandomNormalLike (onnx: the name without Like), of like's shape and type t.
+ * attr: at most 5 attributes, such as low and high. */
 static Ox random_like(Op *op, const char *onnx, Ox like, DType t, const Attr *attr, size_t n_attr)
 {
     Attr all[6] = { INT("dtype", drawn_type(t)) };
     for (size_t i = 0; i < n_attr; i++)
         all[i + 1] = attr[i];
-    return ox_cast(
-        op->g, ox_make(op->g, str_fmt(op->cx, "%sLike", onnx)->s, INPUTS(like), all, n_attr + 1),
-        t);
+    Str name = str_fmt(op->cx, "%sLike", onnx);
+    Ox drawn = ox_make(op->g, name->s, INPUTS(like), all, n_attr + 1);
+    return ox_cast(op->g, drawn, t);
 }
 
 static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t,
                     const Attr *attr, size_t n_attr);
 
-/* Complex numbers: both parts are drawn; normal ones have a variance of 1 together. */
+/* Complex numbers: both parts are drawn. Those of a normal number have a variance of 1 together, so
+ * each is scaled by sqrt(1/2). */
 static Ox random_pairs(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t,
                        const Attr *attr, size_t n_attr)
 {
@@ -34,12 +37,13 @@ static Ox random_pairs(Op *op, const char *onnx, const Dim *dims, size_t rank, D
         pairs[i] = dims[i];
     pairs[rank] = dim_int(op->cx, 2);
     Ox x = random_of(op, onnx, pairs, rank + 1, dtype_of_parts(t), attr, n_attr);
-    return ox_of_pair(op->g,
-                      strcmp(onnx, "RandomNormal")
-                          ? x
-                          : ox(op, "Mul", x, number_like(op, 0.70710678118654752440, x)));
+    if (strcmp(onnx, "RandomNormal") == 0)
+        x = ox(op, "Mul", x, number_like(op, 0.70710678118654752440, x));
+    return ox_of_pair(op->g, x);
 }
 
+/* RandomUniform or RandomNormal (onnx) of these dims and type t. Dynamic dims need the Like
+ * form, on a tensor expanded to them. attr: at most 4 attributes. */
 static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DType t,
                     const Attr *attr, size_t n_attr)
 {
@@ -62,18 +66,22 @@ static Ox random_of(Op *op, const char *onnx, const Dim *dims, size_t rank, DTyp
     return ox_cast(op->g, ox_make(op->g, onnx, ((OxList){ NULL, 0 }), all, n_attr + 2), t);
 }
 
-/* In [0, 1), or of the standard normal distribution, in x's shape; computed in float32 unless x is
- * float64. */
+/* The type in which random numbers for x are computed. */
 static DType computed(Ox x) { return ox_ok(x) && ox_dtype(x) == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT; }
+
+/* Numbers in [0, 1), in x's shape. */
 static Ox uniform_like(Op *op, Ox x)
 {
     return random_like(op, "RandomUniform", x, computed(x), NULL, 0);
 }
+
+/* Numbers of the standard normal distribution, in x's shape. */
 static Ox normal_like(Op *op, Ox x)
 {
     return random_like(op, "RandomNormal", x, computed(x), NULL, 0);
 }
 
+/* x * by + plus, without the nodes that change nothing. */
 static Ox scaled(Op *op, Ox x, double by, double plus)
 {
     x = by == 1 ? x : ox(op, "Mul", x, number_like(op, by, x));
@@ -100,7 +108,7 @@ static Ox lower_random_like(Op *op)
 
 /* ---- whole numbers ---- */
 
-/* A float32 has whole numbers up to 2^24. */
+/* A type that holds all whole numbers between these: float32 does up to 2^24. */
 static DType type_for(double low, double high)
 {
     return fabs(low) > 0x1p24 || fabs(high) > 0x1p24 ? DT_DOUBLE : DT_FLOAT;
@@ -130,7 +138,7 @@ static Ox lower_randint_like(Op *op)
     return ox_cast(op->g, ox(op, "Floor", uniform), arg_dtype(op, "dtype", ox_dtype(x)));
 }
 
-/* high is data: floor(u * high) */
+/* floor(u * high), with high a tensor. */
 static Ox lower_randint_like_tensor(Op *op)
 {
     Ox x = arg(op, "self");
@@ -142,7 +150,7 @@ static Ox lower_randint_like_tensor(Op *op)
     return ox_cast(op->g, whole, arg_dtype(op, "dtype", ox_dtype(x)));
 }
 
-/* The order of random numbers. */
+/* A random permutation: the indices that sort n random numbers. */
 static Ox lower_randperm(Op *op)
 {
     Dim n = arg_dim_expr(op, "n");
@@ -170,11 +178,7 @@ static Ox lower_bernoulli(Op *op)
     return flipped(op, x, x);
 }
 
-static Ox probability(Op *op, Ox x)
-{
-    Ox p = number_as(op, arg_value(op, "p"), computed(x));
-    return p;
-}
+static Ox probability(Op *op, Ox x) { return number_as(op, arg_value(op, "p"), computed(x)); }
 
 static Ox lower_bernoulli_p(Op *op)
 {
@@ -190,8 +194,8 @@ static Value lower_bernoulli_(Op *op)
 
 /* ---- choices ---- */
 
-/* Without replacement: the n largest of log p + a number of Gumbel's distribution, which is what
- * drawing one after the other gives. */
+/* n indices without replacement: those of the n largest of log p + g, g of Gumbel's distribution.
+ * Their distribution is that of drawing one after the other. */
 static Ox without_replacement(Op *op, Ox log_p, Ox n)
 {
     Ox u = uniform_like(op, log_p);
@@ -200,10 +204,13 @@ static Ox without_replacement(Op *op, Ox log_p, Ox n)
     Ox gumbel = ox(op, "Neg", ox(op, "Log", ox(op, "Max", inner, least)));
     Ox keys = ox(op, "Add", log_p, gumbel);
     Ox out[2];
-    return ox_make_n(op->g, "TopK", INPUTS(keys, n), ATTRS(INT("axis", -1)), out, 2) ? out[1]
-                                                                                     : POISON;
+    if (!ox_make_n(op->g, "TopK", INPUTS(keys, n), ATTRS(INT("axis", -1)), out, 2))
+        return POISON;
+    return out[1];
 }
 
+/* n draws from the rows of a matrix, or from a vector, of probabilities. ONNX's Multinomial
+ * draws with replacement, from rows. */
 static Ox lower_multinomial(Op *op)
 {
     Ox p = arg(op, "self");
@@ -211,10 +218,10 @@ static Ox lower_multinomial(Op *op)
     int rank;
     if (!need_rank(op, p, 2, &rank) || ctx_failed(op->cx))
         return POISON;
-    if (rank < 1 || rank > 2 || n < 1)
-        return op_fail(op, E_VALUE,
-                       n < 1 ? "cannot sample n_sample <= 0 samples"
-                             : "prob_dist must be 1 or 2 dim");
+    if (n < 1)
+        return op_fail(op, E_VALUE, "cannot sample n_sample <= 0 samples");
+    if (rank < 1 || rank > 2)
+        return op_fail(op, E_VALUE, "prob_dist must be 1 or 2 dim");
     Ox log_p = ox(op, "Log", ox_cast(op->g, p, DT_FLOAT));
     if (n > 1 && !arg_bool(op, "replacement"))
         return without_replacement(op, log_p, ints(op, n));
@@ -227,7 +234,8 @@ static Ox lower_multinomial(Op *op)
 
 /* ---- other distributions ---- */
 
-/* mean and std, numbers or tensors, broadcast */
+/* normal(mean, std): z * std + mean, of mean's and std's common shape; each is a number or a
+ * tensor. */
 static Ox lower_normal(Op *op)
 {
     Value mean = arg_value(op, "mean");
@@ -280,7 +288,7 @@ static Ox cauchy(Op *op, Ox x)
     return scaled(op, tangent, arg_float(op, "sigma"), arg_float(op, "median"));
 }
 
-/* What random_ draws without bounds: whole numbers that the type can hold. */
+/* random_() without bounds draws whole numbers below this one, all of which the type can hold. */
 static double integers_end(DType t)
 {
     switch (t) {
@@ -302,7 +310,7 @@ static Ox integers(Op *op, Ox x)
     return ox(op, "Floor", random_like(op, "RandomUniform", x, type_for(low, high), range, 2));
 }
 
-/* row->datum: which; in x's shape, in the type that it is computed in */
+/* Numbers of the distribution row->datum, in x's shape and the type computed(x). */
 static Ox drawn(Op *op, Ox x)
 {
     switch ((Distribution)op->row->datum) {
@@ -324,8 +332,8 @@ static Ox drawn(Op *op, Ox x)
     return POISON;
 }
 
-/* PyTorch draws the parts as numbers of their own: normal ones have the mean each, and half of the
- * variance. */
+/* Complex numbers: PyTorch draws both parts alike. Parts of normal numbers have the mean each, and
+ * half of the variance. */
 static Ox complex_drawn(Op *op, Ox x)
 {
     bool normal = op->row->datum == NORMAL;
@@ -360,10 +368,10 @@ static Value lower_drawn_(Op *op) { return written(op, drawn_like_self(op)); }
     "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define GENERATED "*, Generator? generator, "
 #define LIKE      HOW ", MemoryFormat? memory_format=None"
-/* ---- drawn until all have a number ---- */
+/* ---- distributions that are drawn in a Loop, until each element has its number ---- */
 
-/* -log of a uniform number in (0, 1]: the time until something happens that happens once in a unit
- * of time */
+/* -log of a uniform number in (0, 1]: an exponential number, the time until the next event when
+ * there is one event in a unit of time on average. */
 static Ox waiting_like(Op *op, Ox x)
 {
     Ox rest = ox(op, "Sub", number_like(op, 1, x),
@@ -375,8 +383,8 @@ typedef struct Gamma {
     Ox d, c;
 } Gamma;
 
-/* Marsaglia and Tsang's: d v for v = (1 + c x)^3 of a normal x, unless it is rejected. States: the
- * number, and whether it is still open. */
+/* Marsaglia and Tsang's method: d v for v = (1 + c x)^3 of a normal x, unless it is rejected.
+ * state[0]: the number; state[1]: is it still to be drawn? */
 static void gamma_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Gamma *g = data;
@@ -401,8 +409,8 @@ static void gamma_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next
     *go = any_of(op, next[1]);
 }
 
-/* alpha in double. Below 1 it is drawn for alpha + 1 and multiplied with u^(1 / alpha). What is no
- * number stays none. */
+/* Gamma numbers for each alpha, which is double. Below 1 the number is drawn for alpha + 1 and
+ * multiplied by u^(1 / alpha). NaN and infinite alphas are left out. */
 static Ox gamma_of(Op *op, Ox alpha)
 {
     Ox one = number_like(op, 1, alpha);
@@ -444,8 +452,8 @@ static Ox lower_sample_dirichlet(Op *op)
     return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(x)) : POISON;
 }
 
-/* How many things happen in a time of `data`: states are the time that has passed and the count. As
- * many steps as the largest count. */
+/* How many events happen in a time of `data`. state[0]: the time of the last event; state[1]: the
+ * count so far. There are as many iterations as the largest count. */
 static void poisson_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Ox *rate = data;
@@ -470,7 +478,7 @@ typedef struct Binomial {
     Ox count, prob;
 } Binomial;
 
-/* Trial k of those that have as many. */
+/* Trial k of each element that has more than k trials. */
 static void binomial_step(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     const Binomial *b = data;
