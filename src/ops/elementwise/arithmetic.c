@@ -4,7 +4,8 @@
 
 bool ox_is_complex(Ox x) { return ox_ok(x) && dtype_is_complex(ox_dtype(x)); }
 
-/* Both complex: a real one beside a complex one has no imaginary part. */
+/* A sum or difference: ONNX's operator `name` of real tensors, `of` the parts when one is
+ * complex. */
 static Ox each_sum(Op *op, const char *name, Z (*of)(Op *, Z, Z), Ox a, Ox b)
 {
     if (!ox_is_complex(a) && !ox_is_complex(b))
@@ -33,9 +34,9 @@ Ox each_mul(Op *op, Ox a, Ox b)
         Z y = z_parts(op, b);
         return z_joined(op, z_mul(op, x, y));
     }
-    return ox_is_complex(a) ? of_parts(op, "Mul", a, b)
-        : ox_is_complex(b)  ? of_parts(op, "Mul", b, a)
-                            : ox(op, "Mul", a, b);
+    if (ox_is_complex(a))
+        return of_parts(op, "Mul", a, b);
+    return ox_is_complex(b) ? of_parts(op, "Mul", b, a) : ox(op, "Mul", a, b);
 }
 
 Ox each_div(Op *op, Ox a, Ox b)

@@ -1,9 +1,9 @@
 /* complex.c - operators on complex tensors, in terms of their parts.
  *
- * A row complex::NAME serves aten::NAME when an argument is complex (bind.c); what only moves
- * elements about needs none. Parts are read and put together by onnx/complex_parts.c. Formulas are
- * those of the textbook: where a part is infinite, they give NaN at times where PyTorch's library
- * gives an infinity. */
+ * A row complex::NAME serves aten::NAME when an argument is complex (bind.c); an operator that only
+ * moves elements needs no such row. Parts are read and put together by onnx/complex_parts.c. The
+ * formulas are the textbook's: where a part is infinite, they sometimes give NaN where PyTorch's
+ * library gives an infinity. */
 #include "ops/elementwise/complex.h"
 
 #include <math.h>
@@ -61,6 +61,7 @@ static Z sigmoid(Op *op, Z a)
     return z_div(op, one, bottom);
 }
 
+/* f of a. The circular functions are the hyperbolic ones turned: sin z = -i sinh(iz), and so on. */
 static Z apply(Op *op, Function f, Z a)
 {
     Z one = z_number(op, 1, 0, a.re);
@@ -80,14 +81,14 @@ static Z apply(Op *op, Function f, Z a)
     case F_LOG1P:      return z_log(op, z_add(op, a, one));
     case F_SQRT:       return z_sqrt(op, a);
     case F_RSQRT:      return z_div(op, one, z_sqrt(op, a));
-    case F_SIN:  return z_back(op, z_sinh(op, z_turn(op, a))); /* sin z = -i sinh(iz), and so on */
-    case F_COS:  return z_cosh(op, z_turn(op, a));
-    case F_TAN:  return z_back(op, z_tanh(op, z_turn(op, a)));
-    case F_SINH: return z_sinh(op, a);
-    case F_COSH: return z_cosh(op, a);
-    case F_TANH: return z_tanh(op, a);
-    case F_ASIN: return z_back(op, z_asinh(op, z_turn(op, a)));
-    case F_ACOS: {
+    case F_SIN:        return z_back(op, z_sinh(op, z_turn(op, a)));
+    case F_COS:        return z_cosh(op, z_turn(op, a));
+    case F_TAN:        return z_back(op, z_tanh(op, z_turn(op, a)));
+    case F_SINH:       return z_sinh(op, a);
+    case F_COSH:       return z_cosh(op, a);
+    case F_TANH:       return z_tanh(op, a);
+    case F_ASIN:       return z_back(op, z_asinh(op, z_turn(op, a)));
+    case F_ACOS:       {
         Z asin_a = z_back(op, z_asinh(op, z_turn(op, a)));
         return z_sub(op, z_number(op, 1.57079632679489661923, 0, a.re), asin_a);
     }
@@ -393,11 +394,13 @@ static Ox lower_cumsum(Op *op)
     return ox_of_pair(op->g, ox(op, "CumSum", pair, at));
 }
 
-/* The operator of the same name, of absolute values. */
+/* The operator row->text of the absolute values, with the first row->datum arguments: a norm. */
 static Value of_sizes(Op *op)
 {
     Value *args = new_array(op->cx, Value, op->call->schema->n_param + 1);
-    for (int i = 0; args && i < op->call->schema->n_param; i++)
+    if (!args)
+        return val_poison();
+    for (int i = 0; i < op->call->schema->n_param; i++)
         args[i] = op->call->arg[i];
     Z z = z_arg(op, "self");
     DType to = has_param(op, "dtype") ? arg_dtype(op, "dtype", DT_NONE) : DT_NONE;

@@ -1,4 +1,4 @@
-/* foreach.c - aten::_foreach_NAME: what NAME does, to one item of its lists after the other.
+/* foreach.c - aten::_foreach_NAME: calls NAME on one item of the lists after the other.
  *
  *     _foreach_add([a, b], [c, d], alpha=2)      add(a, c, alpha=2), add(b, d, alpha=2)
  *     _foreach_mul_([a, b], 3)                   mul_(a, 3); mul_(b, 3)
@@ -29,7 +29,8 @@ static int64_t count_items(Op *op)
     return n;
 }
 
-/* Argument p of the operator on item i. One tensor of all the factors: the i-th of them. */
+/* Argument p of the operator on item i: the i-th of a list, the i-th element of the tensor
+ * `scalars`, or the one argument that all items share. */
 static Value item_of(Op *op, int p, int64_t i)
 {
     Value v = op->call->arg[p];
@@ -39,8 +40,8 @@ static Value item_of(Op *op, int p, int64_t i)
     return factors ? call_op(op, "aten::select", (Value[]){ v, val_int(0), val_int(i) }, 3) : v;
 }
 
-/* NULL: by its place. `scalars` has another name in each operator: of addcmul and addcdiv, whose
- * fourth it is, that is value. */
+/* The keyword of argument p, NULL when it is positional. The fourth, `scalars` of addcmul and
+ * addcdiv, is named `value` in the plain operator. */
 static Str name_of(Op *op, int p)
 {
     const Param *param = &op->call->schema->param[p];
@@ -53,25 +54,33 @@ static Value call_item(Op *op, int64_t i)
 {
     const Schema *s = op->call->schema;
     OpArg *args = new_array(op->cx, OpArg, (size_t)s->n_param);
-    for (int p = 0; args && p < s->n_param; p++)
+    if (!args)
+        return val_poison();
+    for (int p = 0; p < s->n_param; p++)
         args[p] = (OpArg){ name_of(op, p), item_of(op, p, i) };
     Str name = str_fmt(op->cx, "aten::%s%s", op->row->text, op->in_place ? "_" : "");
-    return args ? op_call(op->g, name, NULL, args, (size_t)s->n_param, NULL, 0) : val_poison();
+    return op_call(op->g, name, NULL, args, (size_t)s->n_param, NULL, 0);
 }
 
+/* The list of results; None of the form in place. */
 static Value call_each(Op *op)
 {
     int64_t n = count_items(op);
-    Value *items = n < 0 ? NULL : new_array(op->cx, Value, (size_t)n + 1);
-    for (int64_t i = 0; items && i < n; i++) {
+    if (n < 0)
+        return val_poison();
+    Value *items = new_array(op->cx, Value, (size_t)n + 1);
+    if (!items)
+        return val_poison();
+    for (int64_t i = 0; i < n; i++) {
         items[i] = call_item(op, i);
         if (!val_ok(items[i]))
             return val_poison();
     }
-    return !items ? val_poison() : op->in_place ? val_none() : val_list(op->cx, items, n, "Tensor");
+    return op->in_place ? val_none() : val_list(op->cx, items, n, "Tensor");
 }
 
-/* PyTorch takes the powers and sums of this one norm too, where vector_norm takes the smallest. */
+/* _foreach_norm is vector_norm but for ord=-inf: PyTorch takes powers and a sum there, which give
+ * NaN, where vector_norm takes the smallest size. */
 static Value call_norms(Op *op)
 {
     Value ord = arg_value(op, "ord");

@@ -370,16 +370,29 @@ static Value lower_frexp(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* What one steps by from the numbers of a type, of `bits` significant ones: size * 2^-bits and a
- * little is more than half of the distance to the next number on either side, and less than one and
- * a half, so the sum is rounded to that. Numbers below 2 * least_normal have all the same distance;
- * those a little above are scaled first, as what is added would lose its own bits. */
-typedef struct Steps {
+/* A float type: its significant bits, the exponent of its least normal number, its largest number,
+ * and the type in which it is computed. */
+typedef struct FloatFormat {
     DType in;
     int bits, least_exponent;
-} Steps;
+    double most;
+} FloatFormat;
 
-static Ox stepped(Op *op, Ox x, Ox up, Steps s)
+static FloatFormat float_format(DType t)
+{
+    switch (t) {
+    case DT_DOUBLE:  return (FloatFormat){ t, 53, -1022, DBL_MAX };
+    case DT_FLOAT:   return (FloatFormat){ t, 24, -126, FLT_MAX };
+    case DT_FLOAT16: return (FloatFormat){ DT_FLOAT, 11, -14, 65504 };
+    default:         return (FloatFormat){ DT_FLOAT, 8, -126, 0x1.fep127 }; /* bfloat16 */
+    }
+}
+
+/* The number after x (up) or before it. Adding a little more than |x| * 2^-bits, which is between
+ * half and one and a half of the distance to the next number on either side, rounds to that number.
+ * Numbers below 2 * least_normal all have the same distance; numbers a little above are scaled
+ * first, because the step would lose its own bits. */
+static Ox stepped(Op *op, Ox x, Ox up, FloatFormat s)
 {
     double least = ldexp(1, s.least_exponent - s.bits + 1);
     Ox size = ox(op, "Abs", x);
@@ -400,9 +413,9 @@ static Ox stepped(Op *op, Ox x, Ox up, Steps s)
     return ox(op, "Where", evenly, from_tiny, next);
 }
 
-/* Of half precision in float32: what is added to x lies between half a distance and a whole one,
- * and the cast rounds. */
-static Ox stepped_half(Op *op, Ox x, Ox up, Steps s)
+/* The same of half precision, computed in float32: the step lies between half a distance and a
+ * whole one, and the cast to half rounds. */
+static Ox stepped_half(Op *op, Ox x, Ox up, FloatFormat s)
 {
     Ox size = ox(op, "Abs", x);
     Ox part = ox(op, "Mul", size, number_like(op, ldexp(1, -s.bits) * 1.00390625, x));
@@ -411,19 +424,13 @@ static Ox stepped_half(Op *op, Ox x, Ox up, Steps s)
     return ox(op, "Add", x, ox(op, "Where", up, step, ox(op, "Neg", step)));
 }
 
-/* The next number of x's type towards y, by its rounding. */
+/* nextafter(x, y) by rounding. Special cases last, so that they win: from infinity to the largest
+ * number, to zero with x's sign, y itself when they are equal, NaN of NaN. */
 static Ox next_by_rounding(Op *op, Ox x, Ox y)
 {
     DType t = op->common;
     bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
-    Steps s = t == DT_DOUBLE ? (Steps){ t, 53, -1022 }
-        : t == DT_FLOAT      ? (Steps){ t, 24, -126 }
-        : t == DT_FLOAT16    ? (Steps){ DT_FLOAT, 11, -14 }
-                             : (Steps){ DT_FLOAT, 8, -126 };
-    double most = t == DT_DOUBLE ? DBL_MAX
-        : t == DT_FLOAT          ? FLT_MAX
-        : t == DT_FLOAT16        ? 65504
-                                 : 0x1.fep127;
+    FloatFormat s = float_format(t);
     Ox a = ox_cast(op->g, x, s.in);
     Ox b = ox_cast(op->g, y, s.in);
     Ox up = ox(op, "Less", a, b);
@@ -434,8 +441,8 @@ static Ox next_by_rounding(Op *op, Ox x, Ox y)
     Ox none = ox(op, "Equal", next, number_like(op, 0, x));
     Ox signed_zero = ox(op, "Mul", x, number_like(op, 0, x));
     next = ox(op, "Where", none, signed_zero, next);
-    Ox largest = ox(op, "Where", ox(op, "Less", a, zero), number_like(op, -most, x),
-                    number_like(op, most, x));
+    Ox largest = ox(op, "Where", ox(op, "Less", a, zero), number_like(op, -s.most, x),
+                    number_like(op, s.most, x));
     next = ox(op, "Where", infinite, largest, next);
     Ox same = ox(op, "Equal", a, b);
     Ox nan = ox(op, "IsNaN", a);
@@ -445,8 +452,8 @@ static Ox next_by_rounding(Op *op, Ox x, Ox y)
     return ox(op, "Where", undefined, number_like(op, NAN, x), next);
 }
 
-/* The next number is the next integer of the same bits, away from zero or towards it; before
- * BitCast, what rounding gives. */
+/* The next number is the next integer of the same bits, away from zero or towards it. Before opset
+ * 26, which has BitCast, it is found by rounding. */
 static Ox lower_nextafter(Op *op)
 {
     Ox x = arg(op, "self");
@@ -557,13 +564,15 @@ static Ox lower_gcd(Op *op)
 
 /* ---- all elements at once ---- */
 
-/* equal, allclose: numbers that are known before the model runs only when the shapes differ */
+/* Are all elements of a bool tensor true? A bool that the model computes. */
 static Value all_true(Op *op, Value v)
 {
     Value every = val_ok(v) ? call_op(op, "aten::all", &v, 1) : v;
     return every.tag == V_TENSOR ? val_symbool(op->cx, tensor_read(op->g, every.t)) : val_poison();
 }
 
+/* Are both tensors of one shape and equal? Known during the conversion only when the shapes
+ * differ. */
 static Value lower_equal(Op *op)
 {
     Ox a = arg(op, "self");
@@ -595,7 +604,7 @@ static Value lower_allclose(Op *op)
 
 /* ---- activations ---- */
 
-/* The bounds take self's type, fractions of an int tensor's are cut off. */
+/* The bounds take self's type; those of an int tensor lose their fractions. */
 static Ox lower_hardtanh(Op *op)
 {
     Ox x = arg(op, "self");
@@ -603,8 +612,10 @@ static Ox lower_hardtanh(Op *op)
     double high = arg_float(op, "max_val");
     if (!ox_ok(x) || ctx_failed(op->cx))
         return POISON;
-    if (dtype_is_int(ox_dtype(x)))
-        low = trunc(low), high = trunc(high);
+    if (dtype_is_int(ox_dtype(x))) {
+        low = trunc(low);
+        high = trunc(high);
+    }
     Ox least = number_like(op, low, x);
     Ox most = number_like(op, high, x);
     return ox(op, "Clip", x, least, most);
@@ -664,14 +675,7 @@ static Ox lower_prelu(Op *op)
     return ox(op, "PRelu", x, slope);
 }
 
-static double largest(DType t)
-{
-    return t == DT_DOUBLE  ? 1.7976931348623157e308
-        : t == DT_FLOAT16  ? 65504
-        : t == DT_BFLOAT16 ? 3.3895313892515355e38
-                           : 3.4028234663852886e38;
-}
-
+/* x with the number `name`, or deflt where it is not given, at the places `where`. */
 static Ox replaced(Op *op, Ox x, Ox where, const char *name, double deflt)
 {
     Ox to = number_like(op, arg_given(op, name) ? arg_float(op, name) : deflt, x);
@@ -687,8 +691,9 @@ static Ox lower_nan_to_num(Op *op)
     Ox up = ox_with(op, "IsInf", INPUTS(x), INT("detect_negative", 0));
     Ox down = ox_with(op, "IsInf", INPUTS(x), INT("detect_positive", 0));
     x = replaced(op, x, nan, "nan", 0);
-    x = replaced(op, x, up, "posinf", largest(ox_dtype(x)));
-    return replaced(op, x, down, "neginf", -largest(ox_dtype(x)));
+    double most = float_format(ox_dtype(x)).most;
+    x = replaced(op, x, up, "posinf", most);
+    return replaced(op, x, down, "neginf", -most);
 }
 
 static Ox lower_round_decimals(Op *op)

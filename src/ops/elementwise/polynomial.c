@@ -122,9 +122,11 @@ static Ox looped(Op *op, const Polynomial *p, Ox shaped_one)
     return ox(op, "Where", negative, num(op, p, 0), from_zero);
 }
 
-/* ---- the angle: inside of (-1, 1) Chebyshev's are sines and cosines, which PyTorch takes from
- * some degree on ---- */
+/* ---- the angle ----
+ * Inside of (-1, 1) Chebyshev's polynomials are sines and cosines of an angle: T_n(cos a) is
+ * cos(n a). PyTorch computes them so from some degree on. */
 
+/* The polynomial of y = cos(angle). */
 static Ox by_angle(Op *op, const Polynomial *p)
 {
     Ox angle = ox(op, "Acos", p->y);
@@ -144,7 +146,8 @@ static Ox by_angle(Op *op, const Polynomial *p)
                                   : ox(op, "Div", ox(op, "Sin", turned), sine);
 }
 
-/* Where the angle decides: from degree `least` on. */
+/* Where is the angle used? Inside of (-1, 1), from degree `least` on; for V and W only where the
+ * divisor is not 0, which it is once the other function of half the angle is rounded to 1. */
 static Ox has_angle(Op *op, const Polynomial *p, int64_t least)
 {
     Ox inside = ox(op, "Less", ox(op, "Abs", p->y), num(op, p, 1));
@@ -152,7 +155,6 @@ static Ox has_angle(Op *op, const Polynomial *p, int64_t least)
     Ox both = ox(op, "And", inside, high);
     if (p->kind != CHEBYSHEV_V && p->kind != CHEBYSHEV_W)
         return both;
-    /* their denominators are 0 once the other function of half the angle is rounded to 1 */
     Ox half = ox(op, "Mul", ox(op, "Acos", p->y), num(op, p, 0.5));
     Ox other = ox_make(op->g, p->kind == CHEBYSHEV_V ? "Sin" : "Cos", INPUTS(half), NULL, 0);
     Ox divides = ox(op, "Less", other, num(op, p, 1));
@@ -161,7 +163,7 @@ static Ox has_angle(Op *op, const Polynomial *p, int64_t least)
 
 /* ---- the operators ---- */
 
-/* 1 of the result's shape */
+/* 1, of the result's shape. */
 static Ox ones(Op *op, const Polynomial *p)
 {
     int rank, n_rank;
@@ -180,7 +182,7 @@ static Ox ones(Op *op, const Polynomial *p)
     return expand_dims(op, num(op, p, 1), d, most);
 }
 
-/* `few`: the degree is known, and n, which needs no Loop. */
+/* Chebyshev's polynomials. few: the degree is the known number n and needs no Loop. */
 static Ox chebyshev(Op *op, Polynomial *p, Ox one, bool few, int64_t n, bool shifted)
 {
     int64_t least = p->kind == CHEBYSHEV_T || shifted ? 7 : 9;
@@ -188,14 +190,15 @@ static Ox chebyshev(Op *op, Polynomial *p, Ox one, bool few, int64_t n, bool shi
         return written_out(op, p, n, one);
     Ox angle = by_angle(op, p);
     Ox where = has_angle(op, p, least);
-    if (!few)
-        p->n = ox(op, "Where", where, ox_int(op->g, 0),
-                  p->n); /* no steps for what has its value already */
-    Ox stepped = few ? written_out(op, p, n, one) : ox_ok(p->n) ? looped(op, p, one) : POISON;
+    if (few)
+        return ox(op, "Where", where, angle, written_out(op, p, n, one));
+    /* elements that have their value by the angle need no iterations */
+    p->n = ox(op, "Where", where, ox_int(op->g, 0), p->n);
+    Ox stepped = ox_ok(p->n) ? looped(op, p, one) : POISON;
     return ox(op, "Where", where, angle, stepped);
 }
 
-/* row->datum: the Kind, with SHIFTED added where the argument is 2 x - 1 */
+/* row->datum: the Kind, plus SHIFTED where the argument is 2 x - 1. */
 static Ox lower_polynomial(Op *op)
 {
     Ox x = arg(op, "x");

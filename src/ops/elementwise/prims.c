@@ -80,7 +80,7 @@ static bool read_axes(Op *op, Ox x, Axes *axes)
     return need_rank(op, x, -1, &rank) && arg_axes(op, "dims", rank, axes);
 }
 
-/* row->text is ONNX's operator */
+/* row->text: ONNX's operator. */
 static Ox lower_reduce(Op *op)
 {
     Ox x = arg(op, "inp");
@@ -89,6 +89,7 @@ static Ox lower_reduce(Op *op)
                                    : POISON;
 }
 
+/* sum((x - mean)^2) / max(n - correction, 0) */
 static Ox lower_var(Op *op)
 {
     Ox x = arg(op, "inp");
@@ -121,9 +122,10 @@ static Ox lower_full(Op *op)
 static Ox lower_empty(Op *op)
 {
     Dims d = arg_dims(op, "shape");
-    return ctx_failed(op->cx)
-        ? POISON
-        : expand_dims(op, ox_integer(op->g, arg_dtype(op, "dtype", DT_FLOAT), 0), d.at, (int)d.n);
+    if (ctx_failed(op->cx))
+        return POISON;
+    Ox zero = ox_integer(op->g, arg_dtype(op, "dtype", DT_FLOAT), 0);
+    return expand_dims(op, zero, d.at, (int)d.n);
 }
 
 static Ox lower_full_like(Op *op)
