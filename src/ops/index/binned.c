@@ -41,6 +41,7 @@ static const struct {
     [SEGMENT_PROD] = { "prod", "prod", 1 },
 };
 
+/* start: where the first segment starts, NULL for 0. count: how many segments there are. */
 typedef struct Segments {
     Ox x, lengths, ends, start;
     int axis;
@@ -48,19 +49,49 @@ typedef struct Segments {
     SegmentHow how;
 } Segments;
 
+static bool segment_how(Op *op, SegmentHow *how)
+{
+    Str name = arg_str(op, "reduce");
+    for (size_t i = 0; i < COUNT(segment_ways); i++)
+        if (str_is(name, segment_ways[i].name)) {
+            *how = (SegmentHow)i;
+            return true;
+        }
+    return fail(op->cx, E_VALUE, "unsupported reduction %s", name ? name->s : "None");
+}
+
+/* Segments given by their lengths: 2 0 1 end at 2 2 3, and the first starts at 0. */
+static bool segments_of_lengths(Op *op, Segments *s, Ox lengths)
+{
+    Ox along = ox_int(op->g, s->axis);
+    s->lengths = lengths;
+    s->ends = ox(op, "CumSum", lengths, along);
+    s->start = NULL;
+    return ox_ok(s->ends);
+}
+
+/* Segments given by their offsets, one more than there are segments: 0 2 2 3. */
+static bool segments_of_offsets(Op *op, Segments *s, Ox offsets)
+{
+    Dim all = s->count;
+    s->count = dim_sub(op->cx, all, dim_of(op, 1));
+    s->start = slice_axis(op, offsets, s->axis, dim_of(op, 0), dim_of(op, 1), 1);
+    s->ends = slice_axis(op, offsets, s->axis, dim_of(op, 1), all, 1);
+    Ox starts = slice_axis(op, offsets, s->axis, dim_of(op, 0), s->count, 1);
+    s->lengths = ox(op, "Sub", s->ends, starts);
+    return ox_ok(s->lengths);
+}
+
+/* Read the arguments of segment_reduce; false after an error. */
 static bool segment_args(Op *op, Segments *s)
 {
     Ox lengths = arg_opt(op, "lengths");
     Ox offsets = arg_opt(op, "offsets");
     Ox given = offsets ? offsets : lengths;
-    Str how = arg_str(op, "reduce");
     int rank, depth;
     s->x = arg(op, "data");
-    for (s->how = 0; s->how < COUNT(segment_ways) && !str_is(how, segment_ways[s->how].name);
-         s->how++)
-        ;
-    if (s->how == COUNT(segment_ways))
-        return fail(op->cx, E_VALUE, "unsupported reduction %s", how->s);
+    if (!segment_how(op, &s->how))
+        return false;
     if (!given)
         return fail(op->cx, E_VALUE,
                     "segment_reduce(): Either lengths or offsets must be defined.");
@@ -76,22 +107,11 @@ static bool segment_args(Op *op, Segments *s)
                     offsets ? "offsets" : "lengths", s->axis);
     given = ox_cast(op->g, given, DT_INT64);
     s->count = ox_dim(given, s->axis);
-    if (!offsets) {
-        Ox along = ox_int(op->g, s->axis);
-        s->lengths = given;
-        s->ends = ox(op, "CumSum", given, along);
-        s->start = NULL;
-        return ox_ok(s->ends);
-    }
-    Dim all = s->count;
-    s->count = dim_sub(op->cx, all, dim_of(op, 1));
-    s->start = slice_axis(op, given, s->axis, dim_of(op, 0), dim_of(op, 1), 1);
-    s->ends = slice_axis(op, given, s->axis, dim_of(op, 1), all, 1);
-    s->lengths = ox(op, "Sub", s->ends, slice_axis(op, given, s->axis, dim_of(op, 0), s->count, 1));
-    return ox_ok(s->lengths);
+    return offsets ? segments_of_offsets(op, s, given) : segments_of_lengths(op, s, given);
 }
 
-/* The segment of each element, of x's shape; `count` for those in none. */
+/* The number of the segment that each element is in, of x's shape; `count` for an element before
+ * the first. */
 static Ox segment_numbers(Op *op, const Segments *s)
 {
     Ox zero = ox_int(op->g, 0);
@@ -109,7 +129,7 @@ static Ox segment_numbers(Op *op, const Segments *s)
     return expand_dims(op, number, s->x->type->dim, ox_rank(s->x));
 }
 
-/* The mean of an empty segment is `initial`, or no number. */
+/* Sums to means. The mean of an empty segment is `initial` where that is given, else NaN. */
 static Ox segment_mean(Op *op, const Segments *s, Ox sum)
 {
     Ox lengths = s->lengths;
@@ -121,7 +141,8 @@ static Ox segment_mean(Op *op, const Segments *s, Ox sum)
     return ox(op, "Div", sum, divisor);
 }
 
-/* x put together with `start`, of x's type, for each segment and for what is in none */
+/* The elements of each segment reduced (how: scatter_reduce's word), from `start` on, which has x's
+ * type. Elements in no segment are reduced into one more place, which is cut off. */
 static Ox scattered(Op *op, const Segments *s, Ox numbers, Ox start, Ox x, const char *how)
 {
     Dim dims[MAX_RANK];
@@ -138,6 +159,19 @@ static Ox scattered(Op *op, const Segments *s, Ox numbers, Ox start, Ox x, const
     return slice_axis(op, all, s->axis, dim_of(op, 0), s->count, 1);
 }
 
+/* The largest or smallest of each segment. NaNs are left out and counted apart, because a runtime's
+ * max may overlook them; a segment with a NaN gives NaN. */
+static Ox segment_extreme(Op *op, const Segments *s, Ox numbers, Ox start)
+{
+    Ox none = ox(op, "IsNaN", s->x);
+    Ox known = ox(op, "Where", none, number_like(op, segment_ways[s->how].start, s->x), s->x);
+    Ox zero = ox_number(op->g, DT_FLOAT, 0);
+    Ox most = scattered(op, s, numbers, start, known, segment_ways[s->how].scatter);
+    Ox count = scattered(op, s, numbers, zero, cast(op, none, DT_FLOAT), "sum");
+    Ox any = ox(op, "Greater", count, zero);
+    return ox(op, "Where", any, number_like(op, NAN, s->x), most);
+}
+
 static Ox lower_segment_reduce(Op *op)
 {
     Segments s;
@@ -146,18 +180,10 @@ static Ox lower_segment_reduce(Op *op)
     Ox start = arg_given(op, "initial") ? number_as(op, arg_value(op, "initial"), ox_dtype(s.x))
                                         : number_like(op, segment_ways[s.how].start, s.x);
     Ox numbers = segment_numbers(op, &s);
-    if (s.how != SEGMENT_MAX && s.how != SEGMENT_MIN) {
-        Ox sums = scattered(op, &s, numbers, start, s.x, segment_ways[s.how].scatter);
-        return s.how == SEGMENT_MEAN ? segment_mean(op, &s, sums) : sums;
-    }
-    /* a runtime's extremes may overlook what is no number: it is counted aside */
-    Ox none = ox(op, "IsNaN", s.x);
-    Ox known = ox(op, "Where", none, number_like(op, segment_ways[s.how].start, s.x), s.x);
-    Ox zero = ox_number(op->g, DT_FLOAT, 0);
-    Ox most = scattered(op, &s, numbers, start, known, segment_ways[s.how].scatter);
-    Ox count = scattered(op, &s, numbers, zero, cast(op, none, DT_FLOAT), "sum");
-    Ox lost = ox(op, "Greater", count, zero);
-    return ox(op, "Where", lost, number_like(op, NAN, s.x), most);
+    if (s.how == SEGMENT_MAX || s.how == SEGMENT_MIN)
+        return segment_extreme(op, &s, numbers, start);
+    Ox reduced = scattered(op, &s, numbers, start, s.x, segment_ways[s.how].scatter);
+    return s.how == SEGMENT_MEAN ? segment_mean(op, &s, reduced) : reduced;
 }
 
 /* ---- histograms ---- */
@@ -171,7 +197,8 @@ typedef struct Histogram {
     int64_t bins[MOST_AXES];
 } Histogram;
 
-/* How many coordinates a point has: bins for each of them tell it, where its size does not. */
+/* How many coordinates a point has: the size of the last axis, or, where that is dynamic, the
+ * number of `bins`. False when it is unknown or too large. */
 static bool coordinates(Op *op, Ox x, int64_t *axes)
 {
     Dim size = ox_dim(x, ox_rank(x) - 1);
@@ -184,6 +211,7 @@ static bool coordinates(Op *op, Ox x, int64_t *axes)
     return dim_known(size, axes) && *axes > 0 && *axes <= MOST_AXES;
 }
 
+/* Read `self` as h->n points of h->axes coordinates. flat: each element is a point of one. */
 static bool points(Op *op, bool flat, Histogram *h)
 {
     Ox x = arg(op, "self");
@@ -208,13 +236,14 @@ static bool points(Op *op, bool flat, Histogram *h)
     return ox_ok(h->x);
 }
 
+/* Coordinate i of each point, 1-D. */
 static Ox column(Op *op, const Histogram *h, int i)
 {
     Ox one = slice_axis(op, h->x, 1, dim_of(op, i), dim_of(op, i + 1), 1);
     return reshape_to(op, one, &h->n, 1);
 }
 
-/* The least or the largest value, and what PyTorch takes of none. */
+/* The smallest or the largest value; of no values PyTorch takes 0 and 1. */
 static Ox extreme(Op *op, const Histogram *h, Ox values, bool largest)
 {
     Ox far = reshape_to(op, number_like(op, largest ? -INFINITY : INFINITY, values),
@@ -226,14 +255,16 @@ static Ox extreme(Op *op, const Histogram *h, Ox values, bool largest)
     return ox(op, "Where", none, number_like(op, largest, values), found);
 }
 
-/* bins + 1 borders at equal distances, counted from the nearer end as linspace does */
+/* bins + 1 borders at equal distances, counted from the nearer end as linspace does. */
 static Ox even_edges(Op *op, const Histogram *h, int i, Ox low, Ox high)
 {
     int64_t n = h->bins[i] + 1;
     double *from = new_array(op->cx, double, n);
     double *to = new_array(op->cx, double, n);
     bool *first = new_array(op->cx, bool, n);
-    for (int64_t k = 0; from && to && first && k < n; k++) {
+    if (!from || !to || !first)
+        return POISON;
+    for (int64_t k = 0; k < n; k++) {
         from[k] = (double)k;
         to[k] = (double)(n - 1 - k);
         first[k] = k < n / 2;
@@ -360,6 +391,8 @@ static Ox density(Op *op, const Histogram *h, Ox counts)
 
 enum { MOST_BINS = 1 << 24 };
 
+/* The sum of the weights (1 without) of the points in each bin, of shape bins. Points outside all
+ * bins are summed into one more place, which is cut off. */
 static Ox counted(Op *op, const Histogram *h)
 {
     int64_t all = 1;
@@ -386,7 +419,7 @@ static Ox counted(Op *op, const Histogram *h)
     return arg_bool(op, "density") ? density(op, h, counts) : counts;
 }
 
-/* `bins` as numbers: one for each axis, or one for all */
+/* `bins` as numbers: one for each axis, or one for all. */
 static bool bin_counts(Op *op, Histogram *h)
 {
     Value v = arg_value(op, "bins");
@@ -397,25 +430,32 @@ static bool bin_counts(Op *op, Histogram *h)
         return !ctx_failed(op->cx);
     }
     Ints n = arg_ints(op, "bins");
+    if (ctx_failed(op->cx))
+        return false;
     if (n.n != (size_t)h->axes)
-        return ctx_failed(op->cx)
-            ? false
-            : fail(op->cx, E_VALUE, "torch.histogramdd: expected %d integer bin counts but got %zu",
-                   h->axes, n.n);
+        return fail(op->cx, E_VALUE,
+                    "torch.histogramdd: expected %d integer bin counts but got %zu", h->axes, n.n);
     memcpy(h->bins, n.at, n.n * sizeof *n.at);
     return true;
 }
 
-/* datum: what differs between the operators */
+/* row->datum: how the operators of the family differ. FLAT: values, not points of several
+ * coordinates. BORDERS: `bins` are the edges themselves. ONLY_EDGES, ONLY_COUNTS: one result. */
 enum { FLAT = 1, BORDERS = 2, ONLY_EDGES = 4, ONLY_COUNTS = 8 };
 
+static bool histogram_edges(Op *op, int64_t form, Histogram *h)
+{
+    if (form & BORDERS)
+        return edges_given(op, h, form & FLAT);
+    return bin_counts(op, h) && edges_of_counts(op, h);
+}
+
+/* histc, histogram and histogramdd: counts in bins, and the edges of the bins. */
 static Value lower_histogram(Op *op)
 {
     int64_t form = op->row->datum;
     Histogram h;
-    if (!points(op, form & FLAT, &h) ||
-        !(form & BORDERS ? edges_given(op, &h, form & FLAT)
-                         : bin_counts(op, &h) && edges_of_counts(op, &h)))
+    if (!points(op, form & FLAT, &h) || !histogram_edges(op, form, &h))
         return val_poison();
     if (form & ONLY_EDGES)
         return result_list(op, h.edges, (size_t)h.axes);

@@ -26,11 +26,13 @@ bool ranks_known(Op *op, const Ox *at, size_t n)
 
 /* ---- x[i, :, j] ---- */
 
-/* Which axes are picked, by what, and where the picked axes stand in the result. */
+/* Which axes of x are picked, by which indices, and where the picked axes stand in the result.
+ * x[:, i, j] with i and j of shape [4]: n 2, axis 1 and 2, front 1, dim [4]. */
 typedef struct Picks {
-    int rank, n;        /* of x; number of picked axes */
+    int rank;           /* of x */
+    int n;              /* how many axes are picked */
     int axis[MAX_RANK]; /* picked, ascending */
-    Ox index[MAX_RANK]; /* int64, all of the broadcast shape `dim` */
+    Ox index[MAX_RANK]; /* int64, all broadcast to `dim` */
     int front;          /* where the broadcast axes stand in the result */
     int b_rank;
     Dim dim[MAX_RANK]; /* the broadcast shape */
@@ -63,17 +65,23 @@ static bool add_mask(Op *op, Picks *p, int at, Ox mask)
     return true;
 }
 
+/* Give the broadcast shape `rank` axes: those in front are 1. */
+static void widen_picks(Op *op, Picks *p, int rank)
+{
+    int more = rank - p->b_rank;
+    memmove(p->dim + more, p->dim, (size_t)p->b_rank * sizeof(Dim));
+    for (int j = 0; j < more; j++)
+        p->dim[j] = dim_int(op->cx, 1);
+    p->b_rank = rank;
+}
+
+/* The common shape of all indices, in p->dim: [3, 1] and [4] give [3, 4]. */
 static bool broadcast_picks(Op *op, Picks *p)
 {
     for (int i = 0; i < p->n; i++) {
         int r = ox_rank(p->index[i]);
-        if (r > p->b_rank) {
-            int more = r - p->b_rank;
-            memmove(p->dim + more, p->dim, (size_t)p->b_rank * sizeof(Dim));
-            for (int j = 0; j < more; j++)
-                p->dim[j] = dim_int(op->cx, 1);
-            p->b_rank = r;
-        }
+        if (r > p->b_rank)
+            widen_picks(op, p, r);
         for (int j = 0; j < r; j++) {
             Dim *d = &p->dim[p->b_rank - r + j];
             if (!dim_broadcast(op->cx, *d, ox_dim(p->index[i], j), d))
@@ -84,29 +92,32 @@ static bool broadcast_picks(Op *op, Picks *p)
     return true;
 }
 
+/* Add the index of *axis and move *axis behind the axes that it picks: one, or as many as a mask
+ * has. NULL picks nothing: the `:` of x[:, i]. */
+static bool add_index(Op *op, Picks *p, int *axis, Ox index)
+{
+    int at = *axis;
+    if (!index) {
+        *axis = at + 1;
+        return true;
+    }
+    if (!ranks_known(op, &index, 1))
+        return false;
+    bool mask = ox_dtype(index) == DT_BOOL || ox_dtype(index) == DT_UINT8;
+    *axis = at + (mask ? ox_rank(index) : 1);
+    if (mask)
+        return add_mask(op, p, at, ox_cast(op->g, index, DT_BOOL));
+    return add_pick(op, p, at, ox_cast(op->g, index, DT_INT64));
+}
+
 /* The plan of `indices` on a tensor of x's rank. false after an error. n = 0: nothing is picked. */
 static bool plan_picks(Op *op, Ox x, Oxs indices, Picks *p)
 {
     *p = (Picks){ .rank = ox_rank(x) };
     int axis = 0;
-    for (size_t i = 0; i < indices.n; i++) {
-        Ox index = indices.at[i];
-        if (!index) {
-            axis++;
-            continue;
-        }
-        if (!ranks_known(op, &index, 1))
+    for (size_t i = 0; i < indices.n; i++)
+        if (!add_index(op, p, &axis, indices.at[i]))
             return false;
-        bool mask = ox_dtype(index) == DT_BOOL || ox_dtype(index) == DT_UINT8;
-        if (mask) {
-            if (!add_mask(op, p, axis, ox_cast(op->g, index, DT_BOOL)))
-                return false;
-            axis += ox_rank(index);
-        } else {
-            if (!add_pick(op, p, axis++, ox_cast(op->g, index, DT_INT64)))
-                return false;
-        }
-    }
     if (!broadcast_picks(op, p))
         return false;
     bool adjacent = p->n > 0 && p->axis[p->n - 1] - p->axis[0] == p->n - 1;
@@ -128,7 +139,7 @@ static void picked_first(const Picks *p, int *perm)
             perm[at++] = i;
 }
 
-/* [broadcast shape, n]: the coordinates that GatherND and ScatterND want. */
+/* The coordinates that GatherND and ScatterND want: [broadcast shape, n]. */
 static Ox coordinates(Op *op, const Picks *p)
 {
     Ox parts[MAX_RANK];
@@ -139,8 +150,8 @@ static Ox coordinates(Op *op, const Picks *p)
     return concat_axis(op, parts, (size_t)p->n, p->b_rank);
 }
 
-/* Result of a read has [broadcast, rest]; PyTorch wants the broadcast axes at p->front. The inverse
- * goes the other way. */
+/* GatherND gives [broadcast, rest]; move the broadcast axes to p->front, where PyTorch has them.
+ * inverse: from PyTorch's order to ScatterND's. */
 static Ox move_picked(Op *op, const Picks *p, Ox x, bool inverse)
 {
     int rest = p->rank - p->n;
@@ -149,13 +160,18 @@ static Ox move_picked(Op *op, const Picks *p, Ox x, bool inverse)
     if (rank > MAX_RANK)
         return op_fail(op, E_VALUE, "an index result of rank %d", rank);
     for (int i = 0; i < rank; i++) {
-        int from = i < p->front ? p->b_rank + i : i < p->front + p->b_rank ? i - p->front : i;
+        int from = i;
+        if (i < p->front)
+            from = p->b_rank + i;
+        else if (i < p->front + p->b_rank)
+            from = i - p->front;
         perm[i] = from;
         back[from] = i;
     }
     return permute_to(op, x, inverse ? back : perm, rank);
 }
 
+/* x at the picked places. */
 static Ox pick(Op *op, Ox x, const Picks *p)
 {
     if (p->n == 0)
@@ -179,8 +195,8 @@ static Ox lower_index(Op *op)
     return pick(op, x, &p);
 }
 
-/* x[mask] = one number: Where says it without looking for the true elements. NULL when it is not
- * that case. */
+/* x[mask] = one number: a Where, which need not look for the true elements. NULL when the call is
+ * not of that form. */
 static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
 {
     if (indices.n == 0 || !indices.at[0] || ox_dtype(indices.at[0]) != DT_BOOL ||
@@ -200,36 +216,54 @@ static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
     return ox(op, "Where", mask, ox_cast(op->g, values, ox_dtype(x)), x);
 }
 
-/* values, broadcast, at the picked places; added to what is there or instead of it */
-static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
+/* Values broadcast to the shape of x's picked places, as PyTorch orders its axes. perm:
+ * picked_first()'s. */
+static Ox expand_to_picked(Op *op, Ox x, const Picks *p, const int *perm, Ox values)
 {
-    int perm[MAX_RANK], back[MAX_RANK];
-    picked_first(p, perm);
-    for (int i = 0; i < p->rank; i++)
-        back[perm[i]] = i;
-    /* the shape that values fill, as PyTorch orders it, then as ScatterND wants it */
     Dim shape[MAX_RANK];
-    int rest = p->rank - p->n;
-    int rank = p->b_rank + rest;
+    int rank = p->b_rank + p->rank - p->n;
     if (rank > MAX_RANK)
         return op_fail(op, E_VALUE, "an index result of rank %d", rank);
-    for (int i = 0; i < rank; i++)
-        shape[i] = i < p->front        ? ox_dim(x, perm[p->n + i])
-            : i < p->front + p->b_rank ? p->dim[i - p->front]
-                                       : ox_dim(x, perm[p->n + i - p->b_rank]);
-    Ox full = expand_dims(op, values, shape, rank);
+    for (int i = 0; i < rank; i++) {
+        if (i < p->front)
+            shape[i] = ox_dim(x, perm[p->n + i]);
+        else if (i < p->front + p->b_rank)
+            shape[i] = p->dim[i - p->front];
+        else
+            shape[i] = ox_dim(x, perm[p->n + i - p->b_rank]);
+    }
+    return expand_dims(op, values, shape, rank);
+}
+
+/* ScatterND, which sets or adds. The sum of bools is whether any is true, computed in int32. */
+static Ox scatter_nd(Op *op, Ox x, Ox where, Ox updates, bool add)
+{
+    if (!ox_ok(x) || !ox_ok(updates))
+        return POISON;
+    bool bools = add && ox_dtype(x) == DT_BOOL;
+    if (bools) {
+        x = ox_cast(op->g, x, DT_INT32);
+        updates = ox_cast(op->g, updates, DT_INT32);
+    }
+    Attr reduction = add ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
+    Ox put = ox_with(op, "ScatterND", INPUTS(x, where, updates), reduction);
+    return bools ? ox_cast(op->g, put, DT_BOOL) : put;
+}
+
+/* x with `values`, broadcast, at the picked places; add: added to the elements that are there. */
+static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
+{
+    int perm[MAX_RANK];
+    picked_first(p, perm);
+    Ox full = expand_to_picked(op, x, p, perm, values);
     Ox updates = move_picked(op, p, full, true);
     Ox moved = permute_to(op, x, perm, p->rank);
     Ox where = coordinates(op, p);
-    bool narrow = add && ox_dtype(x) == DT_BOOL; /* the sum of bools is any of them */
-    if (narrow && ox_ok(moved) && ox_ok(updates))
-        moved = ox_cast(op->g, moved, DT_INT32), updates = ox_cast(op->g, updates, DT_INT32);
-    Attr reduction = add ? STRING("reduction", str_of(op->cx, "add")) : NO_ATTR;
-    Ox put = ox_with(op, "ScatterND", INPUTS(moved, where, updates), reduction);
-    put = narrow && ox_ok(put) ? ox_cast(op->g, put, DT_BOOL) : put;
-    return permute_to(op, put, back, p->rank);
+    Ox put = scatter_nd(op, moved, where, updates, add);
+    return permute_back(op, put, perm, p->rank);
 }
 
+/* x[indices] = values: a Where for x[mask] = number, else ScatterND. */
 static Ox lower_index_put(Op *op)
 {
     Ox x = arg(op, "self");
@@ -248,13 +282,14 @@ static Ox lower_index_put(Op *op)
     Picks p;
     if (!plan_picks(op, x, indices, &p))
         return POISON;
-    return p.n ? put(op, x, &p, values, arg_bool(op, "accumulate"))
-               : op_refuse(op, "index_put without an index");
+    if (p.n == 0)
+        return op_refuse(op, "index_put without an index");
+    return put(op, x, &p, values, arg_bool(op, "accumulate"));
 }
 
-/* ---- x[i, j] where a mask holds; elsewhere the indices may lie anywhere ---- */
+/* ---- x[i, j] where a mask is true; elsewhere the indices may be out of range ---- */
 
-/* The picks, kept within their axes. */
+/* The plan, with each index clipped to the range of its axis. */
 static bool safe_picks(Op *op, Ox x, Picks *p)
 {
     Oxs indices = arg_list(op, "indices");
@@ -331,6 +366,8 @@ Ox trim_to(Op *op, Ox x, Ox like, int axis)
     return ox(op, "Slice", x, from, to, at);
 }
 
+/* GatherElements. PyTorch's index may be smaller than x on the other axes, and a 0-d tensor
+ * counts as one of a single element. */
 static Ox lower_gather(Op *op)
 {
     bool scalar, scalar_index;
@@ -339,7 +376,7 @@ static Ox lower_gather(Op *op)
     Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
-    if (dim_is(type_numel(op->cx, index->type), 0)) /* of no elements any rank will do */
+    if (dim_is(type_numel(op->cx, index->type), 0)) /* an empty index may have any rank */
         return expand_dims(op, number_like(op, 0, x), index->type->dim, ox_rank(index));
     x = at_least_1d(op, x, &scalar);
     index = at_least_1d(op, ox_cast(op->g, index, DT_INT64), &scalar_index);
@@ -351,6 +388,8 @@ static Ox lower_gather(Op *op)
     return scalar_again(op, picked, scalar_index);
 }
 
+/* GatherElements after broadcasting x and the index to each other on all axes but `dim`; without
+ * `dim`, of both flattened. */
 static Ox lower_take_along_dim(Op *op)
 {
     Ox x = arg(op, "self");
@@ -370,13 +409,15 @@ static Ox lower_take_along_dim(Op *op)
                        "take_along_dim: input and indices must have the same number of dimensions");
     Dim xs[MAX_RANK], is[MAX_RANK];
     for (int i = 0; i < ox_rank(x); i++) {
-        xs[i] = ox_dim(x, i), is[i] = ox_dim(index, i);
+        xs[i] = ox_dim(x, i);
+        is[i] = ox_dim(index, i);
         Dim both;
         if (i == axis)
             continue;
         if (!dim_broadcast(op->cx, xs[i], is[i], &both))
             return op_fail(op, E_VALUE, "take_along_dim: the sizes of axis %d differ", i);
-        xs[i] = is[i] = both;
+        xs[i] = both;
+        is[i] = both;
     }
     Ox wide = expand_dims(op, x, xs, ox_rank(x));
     Ox where = expand_dims(op, index, is, ox_rank(index));
@@ -404,23 +445,32 @@ static Ox lower_masked_fill(Op *op)
     return ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), value, x);
 }
 
+bool mask_shape(Op *op, Ox x, Ox mask, Dim *d, int *rank)
+{
+    Dim one = dim_int(op->cx, 1);
+    *rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);
+    for (int i = 0; i < *rank; i++) {
+        int a = i - (*rank - ox_rank(x));
+        int b = i - (*rank - ox_rank(mask));
+        Dim size = a < 0 ? one : ox_dim(x, a);
+        Dim mask_size = b < 0 ? one : ox_dim(mask, b);
+        if (!dim_broadcast(op->cx, size, mask_size, &d[i]))
+            return fail(op->cx, E_VALUE,
+                        "The shape of the mask at axis %d does not match the shape of the tensor",
+                        i);
+    }
+    return true;
+}
+
+/* The elements where the mask is true, 1-D: NonZero and Gather of both broadcast and flattened. */
 static Ox lower_masked_select(Op *op)
 {
     Ox x = arg(op, "self");
     Ox mask = arg_typed(op, "mask", DT_BOOL);
-    if (!ranks_known(op, (Ox[]){ x, mask }, 2))
+    Dim d[MAX_RANK];
+    int rank;
+    if (!ranks_known(op, (Ox[]){ x, mask }, 2) || !mask_shape(op, x, mask, d, &rank))
         return POISON;
-    int rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);
-    Dim d[MAX_RANK], one = dim_int(op->cx, 1);
-    for (int i = 0; i < rank; i++) {
-        int a = i - (rank - ox_rank(x));
-        int b = i - (rank - ox_rank(mask));
-        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b),
-                           &d[i]))
-            return op_fail(
-                op, E_VALUE,
-                "The shape of the mask at axis %d does not match the shape of the tensor", i);
-    }
     x = flatten_to_1d(op, expand_dims(op, x, d, rank));
     mask = flatten_to_1d(op, expand_dims(op, mask, d, rank));
     Ox where = ox(op, "NonZero", ox_cast(op->g, mask, DT_BOOL));
@@ -429,7 +479,7 @@ static Ox lower_masked_select(Op *op)
     return ox_with(op, "Gather", INPUTS(x, list), INT("axis", 0));
 }
 
-/* Runtimes look for true elements in few types; any is as true as its bool. */
+/* x in a type for which runtimes have NonZero: itself, or cast to bool. */
 static Ox as_searchable(Op *op, Ox x)
 {
     DType t = ox_dtype(x);
@@ -438,7 +488,7 @@ static Ox as_searchable(Op *op, Ox x)
         : ox_cast(op->g, x, DT_BOOL);
 }
 
-/* [count, rank]. Of a 0-d tensor: [0 or 1, 0]. */
+/* The indices of the elements that are not 0: [count, rank]; of a 0-d tensor [0 or 1, 0]. */
 static Ox lower_nonzero(Op *op)
 {
     bool scalar;
@@ -455,7 +505,7 @@ static Ox lower_nonzero(Op *op)
     return ox(op, "Slice", list, start, end, axes);
 }
 
-/* The first `size` of them, or fewer and then rows of fill_value. */
+/* The first `size` rows of nonzero(); where there are fewer, rows of fill_value follow. */
 static Ox lower_nonzero_static(Op *op)
 {
     Ox x = arg(op, "self");

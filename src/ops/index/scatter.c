@@ -1,16 +1,18 @@
 /* scatter.c - placing elements by index: scatter, index_add and its kin, put, masked_scatter.
  *
- * All but the last are one ScatterElements: what is placed by whole rows (index_add) gets its index
- * spread over them. */
+ * All but masked_scatter are one ScatterElements; where whole rows are placed (index_add), the
+ * index is expanded over the rows. */
 #include "ops/internal.h"
 
-/* Where elements go: an index of x's rank, each number a position along axis. */
+/* Where elements go: an index of x's rank, each number a position along axis. nowhere: the index is
+ * empty. */
 typedef struct Places {
     Ox index;
     int axis;
     bool nowhere;
 } Places;
 
+/* The places that arguments `dim` and `index` name in x. */
 static bool places(Op *op, Ox x, Places *p)
 {
     bool scalar;
@@ -27,14 +29,15 @@ static bool places(Op *op, Ox x, Places *p)
     return true;
 }
 
-/* src, one number or a tensor that is larger than the index at most, at its places in x. Of bools a
- * sum is any and a product all. */
+/* x with src at the places, set or reduced ("add", "mul", ..). src is one number, or a tensor at
+ * least as large as the index. The sum of bools is whether any is true, the product whether all
+ * are: both are computed in int32. */
 static Ox put_at(Op *op, const Places *p, Ox x, Ox src, const char *reduction)
 {
-    bool scalar, narrow;
+    bool scalar;
     if (!ox_ok(x) || !ox_ok(src) || p->nowhere)
         return ox_ok(src) ? x : POISON;
-    narrow = reduction && ox_dtype(x) == DT_BOOL;
+    bool narrow = reduction && ox_dtype(x) == DT_BOOL;
     x = at_least_1d(op, narrow ? ox_cast(op->g, x, DT_INT32) : x, &scalar);
     src = narrow ? ox_cast(op->g, src, DT_INT32) : src;
     src = ox_ok(src) && ox_rank(src) == 0
@@ -53,27 +56,32 @@ static Ox same_dtype(Op *op, Ox x, Ox src, const char *what)
     return op_fail(op, E_VALUE, "%s: Expected self.dtype to be equal to src.dtype", what);
 }
 
-/* ---- scatter: row->datum says what a repeated place does ---- */
+/* ---- scatter ---- */
 
+/* row->datum: how elements meet those that are there. NAMED: as `reduce` says. */
 enum { PUT, ADD, NAMED };
 
+/* ONNX's word for the reduction, NULL for none. */
 static bool scatter_reduction(Op *op, const char **out)
 {
-    Str how = op->row->datum == NAMED ? arg_str(op, "reduce") : NULL;
-    *out = op->row->datum == ADD || str_is(how, "add") ? "add"
-        : str_is(how, "multiply")                      ? "mul"
-                                                       : NULL;
-    return *out || op->row->datum == PUT ||
-        fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
+    *out = op->row->datum == ADD ? "add" : NULL;
+    if (op->row->datum != NAMED)
+        return true;
+    Str how = arg_str(op, "reduce");
+    if (str_is(how, "add"))
+        *out = "add";
+    else if (str_is(how, "multiply"))
+        *out = "mul";
+    return *out || fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
 }
 
 static Ox scatter(Op *op, Ox x, Ox src)
 {
     const char *reduction;
     Places p;
-    return scatter_reduction(op, &reduction) && places(op, x, &p)
-        ? put_at(op, &p, x, src, reduction)
-        : POISON;
+    if (!scatter_reduction(op, &reduction) || !places(op, x, &p))
+        return POISON;
+    return put_at(op, &p, x, src, reduction);
 }
 
 static Ox lower_scatter(Op *op)
@@ -98,7 +106,7 @@ static const Reduction reductions[] = {
     { "sum", "add" }, { "prod", "mul" }, { "amax", "max" }, { "amin", "min" }, { "mean", "add" }
 };
 
-/* What leaves any value as it is. */
+/* The number from which a reduction starts: 0 of a sum, 1 of a product, the lowest of a maximum. */
 static Ox neutral(Op *op, const Reduction *r, Ox x)
 {
     bool extreme = str_starts(str_of(op->cx, r->torch), "am");
@@ -106,7 +114,7 @@ static Ox neutral(Op *op, const Reduction *r, Ox x)
                    : number_like(op, strcmp(r->onnx, "mul") == 0, x);
 }
 
-/* Sums become means: as many elements as went into each place. Ints are divided downwards. */
+/* Sums divided by the number of elements in each place. Ints are divided as floor_divide does. */
 static Ox mean_of_sums(Op *op, Ox sum, Ox count)
 {
     Ox one = number_like(op, 1, sum);
@@ -118,16 +126,23 @@ static Ox mean_of_sums(Op *op, Ox sum, Ox count)
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* include_self=False: the places that are written start from the value that changes nothing. */
+static const Reduction *reduction_named(Op *op, Str how)
+{
+    for (size_t i = 0; i < COUNT(reductions); i++)
+        if (str_is(how, reductions[i].torch))
+            return &reductions[i];
+    fail(op->cx, E_VALUE, "reduce argument must be either sum, prod, mean, amax or amin, got %s.",
+         how ? how->s : "None");
+    return NULL;
+}
+
+/* x with src reduced into it. With include_self=False the written places start from the neutral
+ * number of the reduction, not from x's elements. */
 static Ox reduce_into(Op *op, const Places *p, Ox x, Ox src, Str how)
 {
-    const Reduction *r = reductions;
-    while (r < reductions + COUNT(reductions) && !str_is(how, r->torch))
-        r++;
-    if (r == reductions + COUNT(reductions))
-        return op_fail(op, E_VALUE,
-                       "reduce argument must be either sum, prod, mean, amax or amin, got %s.",
-                       how ? how->s : "None");
+    const Reduction *r = reduction_named(op, how);
+    if (!r)
+        return POISON;
     bool own = arg_bool(op, "include_self");
     if (!ox_ok(x) || !ox_ok(src))
         return POISON;
@@ -155,7 +170,7 @@ static Ox lower_scatter_reduce(Op *op)
 
 /* ---- whole slices: index_add and its kin ---- */
 
-/* The index, of rank 1, spread over source's shape. */
+/* The places of whole slices: the index, of rank 1, expanded to source's shape. */
 static bool slice_places(Op *op, Ox x, Ox source, Places *p)
 {
     bool ignored;
@@ -181,48 +196,64 @@ static bool slice_places(Op *op, Ox x, Ox source, Places *p)
     return ox_ok(p->index);
 }
 
-/* Slices of another shape broadcast to self's, up to PyTorch 1.13. The axis of the slices has the
- * same place in both. */
+/* The permutation that moves `axis` to the front of n axes. */
+static void axis_first(int axis, int n, int *perm)
+{
+    perm[0] = axis;
+    for (int i = 1; i < n; i++)
+        perm[i] = i <= axis ? i - 1 : i;
+}
+
+/* Has source x's rank, and no size 1 that would have to broadcast? */
+static bool slices_fit(Ox x, Ox source, int axis)
+{
+    if (ox_rank(source) != ox_rank(x))
+        return false;
+    for (int i = 0; i < ox_rank(x); i++)
+        if (i != axis && dim_is(ox_dim(source, i), 1) && !dim_is(ox_dim(x, i), 1))
+            return false;
+    return true;
+}
+
+/* source, its slices broadcast to those of x, as PyTorch did up to 1.13. Source [3, 1] into x
+ * [5, 4] along dim 0 becomes [3, 4]. The axis of the slices is moved to the front, the slices are
+ * expanded there, and the axis is moved back. */
 static Ox spread_slices(Op *op, Ox x, Ox source)
 {
     int axis;
     int rank = ox_rank(source);
     int wide = ox_rank(x);
-    int front[MAX_RANK], back[MAX_RANK];
+    int perm[MAX_RANK];
     Dim dims[MAX_RANK];
-    if (rank < 1 || wide < rank || !arg_dim(op, "dim", wide, &axis) || axis >= rank)
+    if (rank < 1 || wide < rank || !arg_dim(op, "dim", wide, &axis) || axis >= rank ||
+        slices_fit(x, source, axis))
         return source;
-    bool same = rank == wide;
-    for (int i = 0; same && i < rank; i++)
-        same = i == axis || !dim_is(ox_dim(source, i), 1) || dim_is(ox_dim(x, i), 1);
-    if (same)
-        return source;
-    for (int i = 0; i < rank; i++)
-        front[i] = i == 0 ? axis : i <= axis ? i - 1 : i;
-    for (int i = 0; i < wide; i++)
-        back[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    Ox first = permute_to(op, source, front, rank);
+    axis_first(axis, rank, perm);
+    Ox first = permute_to(op, source, perm, rank);
     if (!ox_ok(first))
         return POISON;
-    for (int i = 0; i < wide; i++)
-        dims[i] = i == 0       ? ox_dim(first, 0)
-            : i <= wide - rank ? dim_int(op->cx, 1)
-                               : ox_dim(first, i - (wide - rank));
+    int more = wide - rank;
+    dims[0] = ox_dim(first, 0);
+    for (int i = 1; i < wide; i++)
+        dims[i] = i <= more ? dim_int(op->cx, 1) : ox_dim(first, i - more);
     Ox tall = reshape_to(op, first, dims, wide);
     for (int i = 1; i < wide; i++)
         dims[i] = ox_dim(x, i <= axis ? i - 1 : i);
-    return permute_to(op, expand_dims(op, tall, dims, wide), back, wide);
+    Ox full = expand_dims(op, tall, dims, wide);
+    axis_first(axis, wide, perm);
+    return permute_back(op, full, perm, wide);
 }
 
 static Ox index_into(Op *op, Ox x, Ox source, const char *reduction)
 {
     Places p;
     bool ignored;
-    return slice_places(op, x, source, &p)
-        ? put_at(op, &p, x, at_least_1d(op, source, &ignored), reduction)
-        : POISON;
+    if (!slice_places(op, x, source, &p))
+        return POISON;
+    return put_at(op, &p, x, at_least_1d(op, source, &ignored), reduction);
 }
 
+/* source * alpha */
 static Ox scaled(Op *op, Ox source)
 {
     if (ox_dtype(source) != DT_BOOL)
@@ -269,14 +300,14 @@ static Ox lower_index_reduce(Op *op)
     Ox source = same_dtype(op, x, arg(op, "source"), "index_reduce");
     Places p;
     bool ignored;
-    return slice_places(op, x, source, &p)
-        ? reduce_into(op, &p, x, at_least_1d(op, source, &ignored), arg_str(op, "reduce"))
-        : POISON;
+    if (!slice_places(op, x, source, &p))
+        return POISON;
+    return reduce_into(op, &p, x, at_least_1d(op, source, &ignored), arg_str(op, "reduce"));
 }
 
 /* ---- in the order of memory ---- */
 
-/* self with source at positions of the flattened tensor */
+/* self with source at positions of the flattened tensor. */
 static Ox lower_put(Op *op)
 {
     Ox x = arg(op, "self");
@@ -295,25 +326,17 @@ static Ox lower_put(Op *op)
     return reshape_to(op, out, x->type->dim, ox_rank(x));
 }
 
-/* The true places of the mask take source's elements one after the other. */
+/* The places where the mask is true take source's elements one after the other. */
 static Ox lower_masked_scatter(Op *op)
 {
     Ox x = arg(op, "self");
     Ox mask = arg_typed(op, "mask", DT_BOOL);
     Ox source = same_dtype(op, x, arg(op, "source"), "masked_scatter");
-    Dim both[MAX_RANK], one = dim_int(op->cx, 1);
-    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, mask, source }, 3))
+    Dim both[MAX_RANK];
+    int rank;
+    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, mask, source }, 3) ||
+        !mask_shape(op, x, mask, both, &rank))
         return POISON;
-    int rank = ox_rank(x) > ox_rank(mask) ? ox_rank(x) : ox_rank(mask);
-    for (int i = 0; i < rank; i++) {
-        int a = i - (rank - ox_rank(x));
-        int b = i - (rank - ox_rank(mask));
-        if (!dim_broadcast(op->cx, a < 0 ? one : ox_dim(x, a), b < 0 ? one : ox_dim(mask, b),
-                           &both[i]))
-            return op_fail(
-                op, E_VALUE,
-                "The shape of the mask at axis %d does not match the shape of the tensor", i);
-    }
     Ox flat = flatten_to_1d(op, expand_dims(op, x, both, rank));
     Ox chosen = flatten_to_1d(op, expand_dims(op, ox_cast(op->g, mask, DT_BOOL), both, rank));
     Ox where = ox(op, "NonZero", chosen);

@@ -1,11 +1,12 @@
 /* search.c - where values are found: searchsorted, isin, unique, counts and histograms.
  *
- * Searching compares every value with every boundary and counts: no loop, any shape. What is
- * counted lands by ScatterElements. */
+ * Searching compares every value with every boundary and counts: no Loop, any shape. Counts are
+ * added up by ScatterElements. */
 #include "ops/internal.h"
 
 #include <math.h>
 
+/* How many of an axis are true. */
 static Ox count_true(Op *op, Ox b, int axis)
 {
     Axes one = { .at = { axis }, .n = 1 };
@@ -14,8 +15,8 @@ static Ox count_true(Op *op, Ox b, int axis)
 
 /* ---- searchsorted, bucketize ---- */
 
-/* How many boundaries lie before each value: those below it, or (right) not above it. Boundaries'
- * last axis is searched; not-a-number is behind them all. */
+/* How many boundaries are before each value: those below it, or (right) not above it. The last axis
+ * of the boundaries is searched; NaN is behind all boundaries. */
 static Ox positions(Op *op, Ox boundaries, Ox x, bool right)
 {
     int rank, own;
@@ -77,22 +78,23 @@ static Ox lower_isin(Op *op)
     return ox(op, arg_bool(op, "invert") ? "Equal" : "Greater", count, zero);
 }
 
-/* ---- unique: ONNX has it for sorted values; runs of equal neighbours are found by comparing them
- * ---- */
+/* ---- unique ----
+ * ONNX has Unique for sorted values. unique_consecutive compares neighbours. */
 
 static Ox nothing_of_ints(Op *op) { return ox_ints(op->g, NULL, 0); }
 
-/* ONNX's Unique and Compress take no bfloat16: as floats, which hold the same numbers. */
+/* bfloat16, which ONNX's Unique and Compress do not take, as float32, which holds its numbers. */
 static Ox widened(Op *op, Ox x)
 {
     return ox_dtype(x) == DT_BFLOAT16 ? ox_cast(op->g, x, DT_FLOAT) : x;
 }
 
-/* values, inverse, counts; axis -1: of the flattened tensor */
+/* ONNX's Unique: out is values, inverse, counts. axis -1: of the flattened tensor. */
 static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
 {
-    Ox made[4], held = ox_dtype(x) == DT_BOOL ? ox_cast(op->g, x, DT_INT8) : widened(op, x);
-    if (!ox_make_n(op->g, "Unique", INPUTS(held), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)),
+    Ox made[4];
+    Ox taken = ox_dtype(x) == DT_BOOL ? ox_cast(op->g, x, DT_INT8) : widened(op, x);
+    if (!ox_make_n(op->g, "Unique", INPUTS(taken), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)),
                    made, 4))
         return false;
     out[0] = ox_cast(op->g, made[0], ox_dtype(x));
@@ -101,8 +103,8 @@ static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
     return true;
 }
 
-/* PyTorch 1.13 gives the inverse beside counts, though nobody asks: has the file recorded it as
- * more than nothing? */
+/* Has the file recorded an inverse that is not empty? PyTorch 1.13 gives the inverse together with
+ * counts even when only counts are asked for. */
 static bool inverse_recorded(Op *op)
 {
     Type t = op->n_expect > 1 ? op->expect[1] : NULL;
@@ -110,8 +112,8 @@ static bool inverse_recorded(Op *op)
         (t->rank != 1 || (dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0)));
 }
 
-/* _unique, _unique2: of 2 or 3 results (row->datum), those that are not asked for are empty.
- * PyTorch sorts in any case. */
+/* _unique and _unique2, of row->datum results; those that are not asked for are empty. PyTorch
+ * sorts whatever `sorted` says. */
 static Value lower_unique(Op *op)
 {
     Ox x = arg(op, "self"), out[3];
@@ -138,7 +140,8 @@ static Value lower_unique_dim(Op *op)
     return sorted_unique(op, x, axis, out) ? result_tuple(op, out, 3) : val_poison();
 }
 
-/* Does slice i of the axis differ from the one before? The first one does. 1-d bool. */
+/* Does each slice of the axis differ from the one before it? 1-D bool, true for the first: of
+ * 3 3 5 it is 1 0 1. */
 static Ox starts_run(Op *op, Ox x, int axis)
 {
     Dim size = ox_dim(x, axis);
@@ -163,6 +166,36 @@ static Ox starts_run(Op *op, Ox x, int axis)
     return concat_axis(op, (const Ox[]){ begins, differs }, 2, 0);
 }
 
+/* The number of the run that each slice is in: starts 1 0 1 give 0 0 1. */
+static Ox run_numbers(Op *op, Ox starts)
+{
+    Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON;
+    Ox along = ox_int(op->g, 0);
+    Ox one = ox_int(op->g, 1);
+    Ox sum = ox(op, "CumSum", number, along);
+    return ox(op, "Sub", sum, one);
+}
+
+/* The length of each run: where the next one starts (the last ends at `size`) less where it starts.
+ * Without any run the list of ends has one item too many, so it is cut to the number of runs. */
+static Ox run_lengths(Op *op, Ox starts, Dim size)
+{
+    Ox where = ox(op, "NonZero", starts);
+    Ox axes = ints(op, 0);
+    Ox from = ints(op, 1);
+    Ox end = ints(op, INT64_MAX);
+    Ox at = ox(op, "Squeeze", where, axes);
+    Ox next = ox(op, "Slice", at, from, end, axes);
+    Ox last = ox_dims(op->g, &size, 1);
+    Ox ends = concat_axis(op, (const Ox[]){ next, last }, 2, 0);
+    Ox zero = ints(op, 0);
+    Ox count = ox(op, "Shape", at);
+    Ox fit = ox(op, "Slice", ends, zero, count, axes);
+    return ox(op, "Sub", fit, at);
+}
+
+/* unique_consecutive along an axis: one slice of each run, inverse, counts; empty where not asked
+ * for. flat: x is `self` flattened, and the inverse has self's shape. */
 static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
 {
     DType t = ox_dtype(x);
@@ -171,37 +204,20 @@ static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
     Ox none = nothing_of_ints(op);
     Ox first = ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis));
     Ox out[3] = { ox_ok(first) ? ox_cast(op->g, first, t) : POISON, none, none };
-    if (inverse) {
-        Ox number = ox_ok(starts) ? ox_cast(op->g, starts, DT_INT64) : POISON;
-        Ox along = ox_int(op->g, 0);
-        Ox one = ox_int(op->g, 1);
-        Ox sum = ox(op, "CumSum", number, along);
-        out[1] = ox(op, "Sub", sum, one);
-        if (flat) {
-            Ox self = arg(op, "self");
-            out[1] = reshape_to(op, out[1], self->type->dim, ox_rank(self));
-        }
+    if (inverse)
+        out[1] = run_numbers(op, starts);
+    if (inverse && flat) {
+        Ox self = arg(op, "self");
+        out[1] = reshape_to(op, out[1], self->type->dim, ox_rank(self));
     }
-    if (counts) {
-        Ox where = ox(op, "NonZero", starts);
-        Ox axes = ints(op, 0);
-        Ox from = ints(op, 1);
-        Ox end = ints(op, INT64_MAX);
-        Ox at = ox(op, "Squeeze", where, axes);
-        Ox next = ox(op, "Slice", at, from, end, axes);
-        Ox size = ox_dims(op->g, &(Dim){ ox_dim(x, axis) }, 1);
-        /* of no runs the list of ends would have one item too many */
-        Ox ends = concat_axis(op, (const Ox[]){ next, size }, 2, 0);
-        Ox zero = ints(op, 0);
-        Ox count = ox(op, "Shape", at);
-        Ox fit = ox(op, "Slice", ends, zero, count, axes);
-        out[2] = ox(op, "Sub", fit, at);
-    }
+    if (counts)
+        out[2] = run_lengths(op, starts, ox_dim(x, axis));
     return result_tuple(op, out, 3);
 }
 
-/* Along a dim (row->datum: always) all three are given, asked for or not, but of a vector only
- * those that are. */
+/* Along a dim all three results are given, asked for or not; of a vector, only those asked for
+ * unless row->datum says all. torch 2.13 records results along a dim in a .pt2 with too many dims
+ * and wrong sizes, so that record is not compared. */
 static Value lower_unique_consecutive(Op *op)
 {
     Ox x = arg(op, "self");
@@ -217,12 +233,14 @@ static Value lower_unique_consecutive(Op *op)
     bool all = op->row->datum || !flat;
     Ox list = flat ? flatten_to_1d(op, x) : x;
     if (along && op->expect[0] && op->expect[0]->rank != rank)
-        op->record_errs = true; /* torch 2.13 records results of too many dims in a .pt2 */
+        op->record_errs = true;
     if (along)
-        op->n_expect = 0; /* and wrong sizes */
-    return ox_ok(list) ? runs(op, list, axis, flat, all || arg_bool(op, "return_inverse"),
-                              all || arg_bool(op, "return_counts"))
-                       : val_poison();
+        op->n_expect = 0;
+    if (!ox_ok(list))
+        return val_poison();
+    bool inverse = all || arg_bool(op, "return_inverse");
+    bool counts = all || arg_bool(op, "return_counts");
+    return runs(op, list, axis, flat, inverse, counts);
 }
 
 /* ---- counting into bins ---- */
@@ -236,6 +254,8 @@ static Ox add_into(Op *op, Ox size, Ox where, Ox what)
                    STRING("reduction", str_of(op->cx, "add")));
 }
 
+/* How often each int from 0 on occurs, or the sum of its weights: zeros with ones added at the
+ * ints. */
 static Ox lower_bincount(Op *op)
 {
     Ox x = arg(op, "self");
@@ -249,11 +269,11 @@ static Ox lower_bincount(Op *op)
     Ox one = ox_int(op->g, 1);
     Ox least = ox_dim_value(op->g, arg_dim_expr(op, "minlength"));
     Ox size = least;
-    if (!dim_is(ox_dim(x, 0), 0)) {
+    if (!dim_is(ox_dim(x, 0), 0)) { /* ReduceMax of a dynamic size 0 gives the lowest int */
         Axes all = { 0 };
         Ox most = reduce(op, "ReduceMax", at, &all, false);
         Ox count = ox(op, "Add", most, one);
-        size = ox(op, "Max", count, least); /* the largest of no ints is the lowest there is */
+        size = ox(op, "Max", count, least);
     }
     Ox what = weights;
     if (!weights)
@@ -263,13 +283,14 @@ static Ox lower_bincount(Op *op)
     return add_into(op, unsqueeze_axis(op, size, 0), at, what);
 }
 
-/* The ends of the histogram: as given, else the least and largest element, else one to each side of
- * the only value. */
+/* The ends of the histogram: min and max; where both are equal, the smallest and largest element;
+ * where these are equal too, one to either side. */
 static bool histogram_ends(Op *op, Ox x, Ox *low, Ox *high)
 {
     double min = arg_float(op, "min");
     double max = arg_float(op, "max");
-    *low = number_like(op, min, x), *high = number_like(op, max, x);
+    *low = number_like(op, min, x);
+    *high = number_like(op, max, x);
     if (min > max)
         return fail(op->cx, E_VALUE, "max must be larger than min");
     if (min < max || ctx_failed(op->cx))
@@ -288,9 +309,12 @@ static bool histogram_ends(Op *op, Ox x, Ox *low, Ox *high)
     return ox_ok(*low) && ox_ok(*high);
 }
 
+/* Counts in `bins` equal bins from low to high: element x is in bin (x - low) * bins / (high -
+ * low), the last bin has its upper end too, and elements outside count 0 in bin 0. */
 static Ox lower_histc(Op *op)
 {
-    Ox x = flatten_to_1d(op, arg(op, "self")), low, high;
+    Ox x = flatten_to_1d(op, arg(op, "self"));
+    Ox low, high;
     int64_t bins = arg_int(op, "bins");
     if (!ox_ok(x) || !histogram_ends(op, x, &low, &high))
         return POISON;

@@ -1,8 +1,8 @@
 /* sort.c - order along an axis: topk, sort, k-th values, medians, modes, quantiles.
  *
- * All stand on TopK, which takes equal elements in their order: every sort is a stable one. Where
- * PyTorch's results name not-a-number (median, quantile), it is looked for apart, since TopK does
- * not say where it sorts. */
+ * All are made of TopK, which takes equal elements in their order: every sort is stable. Where
+ * PyTorch gives NaN if there is any (median, quantile), NaN is looked for apart, since ONNX does
+ * not say where TopK sorts it. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static bool column(Op *op, Column *c)
     return true;
 }
 
-/* One that an element is chosen from. */
+/* column(), which must not be empty: an element is chosen from it. */
 static bool column_of_some(Op *op, Column *c, const char *what)
 {
     if (!column(op, c))
@@ -93,7 +93,7 @@ static Ox lower_msort(Op *op)
 
 /* ---- one of the sorted elements ---- */
 
-/* Element number `at` of the axis, which goes unless it is kept. */
+/* Element number `at` of the axis; the axis is dropped unless it is kept. */
 static Ox one_of(Op *op, const Column *c, Ox x, Dim at, bool keep)
 {
     Dim next = dim_add(op->cx, at, dim_int(op->cx, 1));
@@ -103,6 +103,7 @@ static Ox one_of(Op *op, const Column *c, Ox x, Dim at, bool keep)
     return ox_with(op, "Gather", INPUTS(x, index), INT("axis", c->axis));
 }
 
+/* The last of the k smallest, and its index. */
 static Value lower_kthvalue(Op *op)
 {
     Column c;
@@ -132,7 +133,7 @@ static Ox reduce_column(Op *op, const char *name, Ox x, int axis, bool keep)
     return reduce(op, name, x, &one, keep);
 }
 
-/* Is any element of the axis not a number? */
+/* Is any element of the axis NaN? */
 static Ox some_nan(Op *op, Ox nan, int axis, bool keep)
 {
     Ox ones = ox_ok(nan) ? ox_cast(op->g, nan, DT_INT32) : POISON;
@@ -140,7 +141,7 @@ static Ox some_nan(Op *op, Ox nan, int axis, bool keep)
     return ox_ok(most) ? ox_cast(op->g, most, DT_BOOL) : POISON;
 }
 
-/* The first not-a-number, if there is one, is the result. */
+/* Value and index of the element in the middle; of floats, of the first NaN if there is one. */
 static bool median(Op *op, const Column *c, bool keep, Ox *out)
 {
     Dim one = dim_int(op->cx, 1);
@@ -163,7 +164,8 @@ static bool median(Op *op, const Column *c, bool keep, Ox *out)
     return true;
 }
 
-/* Not-a-numbers go to the end, and each column has a middle of its own. */
+/* The same without NaNs: they are sorted to the end, and each column has a middle of its own, half
+ * of the count of its numbers. */
 static bool nan_median(Op *op, const Column *c, bool keep, Ox *out)
 {
     if (!dtype_is_float(ox_dtype(c->x)))
@@ -178,7 +180,7 @@ static bool nan_median(Op *op, const Column *c, bool keep, Ox *out)
     Ox one = ox_int(op->g, 1);
     Ox two = ox_int(op->g, 2);
     Ox less = ox(op, "Sub", count, one);
-    Ox middle = ox(op, "Div", less, two); /* of none: -1 / 2 is 0 */
+    Ox middle = ox(op, "Div", less, two); /* -1 / 2 is 0, where there are no numbers */
     if (!ox_ok(filled.x) || !first_k(op, &filled, c->size, false, true, out))
         return false;
     for (int i = 0; i < 2; i++)
@@ -188,40 +190,50 @@ static bool nan_median(Op *op, const Column *c, bool keep, Ox *out)
     Ox no_number = number_like(op, NAN, c->x);
     Ox axes = ints(op, c->axis);
     out[0] = ox(op, "Where", none, no_number, out[0]);
-    for (int i = 0; i < 2 && !(keep && !c->scalar); i++)
+    if (keep && !c->scalar)
+        return true;
+    for (int i = 0; i < 2; i++)
         out[i] = ox(op, "Squeeze", out[i], axes);
     return true;
 }
 
-/* row->datum: 1 leaves out not-a-numbers */
+/* row->datum: 1 leaves out NaNs. */
+static bool either_median(Op *op, const Column *c, bool keep, Ox *out)
+{
+    return op->row->datum ? nan_median(op, c, keep, out) : median(op, c, keep, out);
+}
+
 static Value lower_median_dim(Op *op)
 {
     Column c;
     Ox out[2];
     bool keep = arg_bool(op, "keepdim");
     if (!column_of_some(op, &c, op->row->datum ? "nanmedian" : "median") ||
-        !(op->row->datum ? nan_median : median)(op, &c, keep, out))
+        !either_median(op, &c, keep, out))
         return val_poison();
     return result_tuple(op, out, 2);
 }
 
 static Ox lower_median(Op *op)
 {
-    Ox x = flatten_to_1d(op, arg(op, "self")), out[2];
+    Ox x = flatten_to_1d(op, arg(op, "self"));
+    Ox out[2];
     if (!ox_ok(x))
         return POISON;
     Column c = { .x = x, .size = ox_dim(x, 0) };
+    if (dim_is(c.size, 0) && dtype_is_float(ox_dtype(x)))
+        return number_like(op, NAN, x);
     if (dim_is(c.size, 0))
-        return dtype_is_float(ox_dtype(x))
-            ? number_like(op, NAN, x)
-            : op_refuse(op,
-                        "of no ints: PyTorch makes an int of a not-a-number there, "
-                        "which C leaves open");
-    return (op->row->datum ? nan_median : median)(op, &c, false, out) ? out[0] : POISON;
+        return op_refuse(op,
+                         "of no ints: PyTorch makes an int of a not-a-number there, "
+                         "which C leaves open");
+    return either_median(op, &c, false, out) ? out[0] : POISON;
 }
 
-/* ---- mode: the most frequent value, the least of several, and where it stands last ---- */
+/* ---- mode ---- */
 
+/* The most frequent value, the smallest of several such, and its last index. Each element is
+ * compared with each: [n, n] on the axis. */
 static Value lower_mode(Op *op)
 {
     Column c;
@@ -267,6 +279,8 @@ static Ox of_rank(Op *op, const Quantile *q, Ox rank)
                    INT("axis", ox_rank(q->sorted) - 1));
 }
 
+/* The quantiles at q->ranks: the element of a rank, or, of a fractional rank, what `interpolation`
+ * makes of its two neighbours. */
 static Ox interpolated(Op *op, const Quantile *q)
 {
     static const struct {
@@ -295,8 +309,8 @@ static Ox interpolated(Op *op, const Quantile *q)
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* [.., q]: the sorted axis last, one element a quantile. A column with a not-a-number gives that,
- * or goes without it. */
+/* The quantiles of the last axis: [.., n] and q of [m] give [.., m]. A column with a NaN gives NaN,
+ * or (without_nan) is taken without it. */
 static Ox quantiles(Op *op, Ox x, Ox q, bool without_nan)
 {
     Column c = { .x = x, .axis = ox_rank(x) - 1 };
@@ -323,56 +337,73 @@ static Ox quantiles(Op *op, Ox x, Ox q, bool without_nan)
     Ox ranks = ox(op, "Mul", q, less);
     at.ranks = without_nan ? ox(op, "Max", ranks, zero) : ranks;
     Ox found = interpolated(op, &at);
-    Ox lost = without_nan ? ox(op, "Equal", count, zero) : some_nan(op, nan, c.axis, true);
+    Ox undefined = without_nan ? ox(op, "Equal", count, zero) : some_nan(op, nan, c.axis, true);
     Ox no_number = number_like(op, NAN, x);
-    return ox(op, "Where", lost, no_number, found);
+    return ox(op, "Where", undefined, no_number, found);
 }
 
-/* row->datum: 1 leaves out not-a-numbers. The quantiles are the first axis of the result, none for
- * a single number. */
+/* Argument q: a number as a 0-d tensor of x's type, or a tensor, which must have that type. */
+static Ox quantile_q(Op *op, Ox x)
+{
+    Value v = arg_value(op, "q");
+    Ox q = v.tag == V_TENSOR ? arg(op, "q") : number_as(op, v, ox_dtype(x));
+    int rank;
+    if (!need_rank(op, q, 1, &rank))
+        return POISON;
+    if (rank > 1)
+        return op_fail(op, E_VALUE, "quantile() q must be a scalar or 1D tensor");
+    if (ox_dtype(q) != ox_dtype(x))
+        return op_fail(op, E_VALUE, "quantile() q tensor must be same dtype as the input tensor");
+    return q;
+}
+
+/* The quantiles of x along an axis, quantiles first: the axis is moved to the end for quantiles(),
+ * whose last axis is then moved to the front. */
+static Ox quantiles_first(Op *op, Ox x, int axis, Ox q)
+{
+    int perm[MAX_RANK], front[MAX_RANK];
+    int n = ox_ok(x) ? ox_rank(x) : 1;
+    int at = 0;
+    for (int i = 0; i < n; i++) {
+        if (i != axis)
+            perm[at++] = i;
+        front[i] = i ? i - 1 : n - 1;
+    }
+    perm[at] = axis;
+    Ox moved = permute_to(op, x, perm, n);
+    Ox list = flatten_to_1d(op, q);
+    Ox found = quantiles(op, moved, list, op->row->datum);
+    return permute_to(op, found, front, n);
+}
+
+/* row->datum: 1 leaves out NaNs. The quantiles are the first axis of the result; a single number as
+ * q gives no such axis. quantile(x of [2, 3], q of [5], dim=1, keepdim=True) is [5, 2, 1]. */
 static Ox lower_quantile(Op *op)
 {
-    Ox x = arg(op, "self"), q;
-    bool one = arg_value(op, "q").tag != V_TENSOR;
+    Ox x = arg(op, "self");
     bool keep = arg_bool(op, "keepdim");
     bool all = !arg_given(op, "dim");
     int rank;
-    int q_rank = 0;
     int axis = 0;
-    int perm[MAX_RANK], back[MAX_RANK];
     if (!need_rank(op, x, -1, &rank) || (!all && !arg_dim(op, "dim", rank, &axis)))
         return POISON;
     if (ox_dtype(x) != DT_FLOAT && ox_dtype(x) != DT_DOUBLE)
         return op_fail(op, E_VALUE, "quantile() input tensor must be either float or double dtype");
-    q = one ? number_as(op, arg_value(op, "q"), ox_dtype(x)) : arg(op, "q");
-    if (!need_rank(op, q, 1, &q_rank))
+    Ox q = quantile_q(op, x);
+    if (!ox_ok(q))
         return POISON;
-    if (q_rank > 1)
-        return op_fail(op, E_VALUE, "quantile() q must be a scalar or 1D tensor");
-    if (ox_dtype(q) != ox_dtype(x))
-        return op_fail(op, E_VALUE, "quantile() q tensor must be same dtype as the input tensor");
     Ox flat = all || rank == 0 ? flatten_to_1d(op, x) : x;
-    int n = ox_ok(flat) ? ox_rank(flat) : 1;
-    int at = 0;
-    for (int i = 0; i < n; i++)
-        if (i != axis)
-            perm[at++] = i;
-    perm[at] = axis;
-    Ox moved = permute_to(op, flat, perm, n);
-    Ox list = flatten_to_1d(op, q);
-    Ox found = quantiles(op, moved, list, op->row->datum);
-    for (int i = 0; i < n; i++)
-        back[i] = i ? i - 1 : n - 1;
-    found = permute_to(op, found, back, n); /* [q, ..] */
+    Ox found = quantiles_first(op, flat, axis, q);
     if (!ox_ok(found))
         return POISON;
     Dim dims[MAX_RANK + 1] = { ox_dim(found, 0) };
-    at = q_rank;
-    for (int i = 0; i < rank; i++)
+    int at = ox_rank(q);
+    for (int i = 0; i < rank; i++) {
         if (!all && i != axis)
             dims[at++] = ox_dim(x, i);
         else if (keep)
             dims[at++] = dim_int(op->cx, 1);
+    }
     return reshape_to(op, found, dims, at);
 }
 
