@@ -1,19 +1,23 @@
 /* einsum.c - sums of products by an equation.
  *
- * Operand by operand: what is reached so far and the next one are a matrix product between
+ * Operand by operand: the product so far and the next operand are a matrix product between
  * transpositions, or a plain product where nothing is summed. So every type, and complex numbers,
- * come as they do in matmul and mul. The axes of an ellipsis get labels of their own, 1, 2, .. from
- * the right, where operands of different rank meet. ONNX's Einsum is left for two sizes of which
- * nobody knows whether they are equal, or one of them is 1. */
+ * work as they do in matmul and mul. The axes of an ellipsis get labels of their own, 1, 2, .. from
+ * the right, where operands of different rank meet. ONNX's Einsum is only used for two sizes of
+ * which it is unknown whether they are equal or one of them is 1. */
 #include "ops/internal.h"
 
-/* A tensor and its labels, one an axis. */
+/* A tensor and its labels, one for each axis. */
 typedef struct Term {
     Ox x;
     char at[MAX_RANK + 1];
 } Term;
-enum { LABELS = 128 }; /* letters, and MAX_RANK axes of an ellipsis below them */
-/* The equation in labels: of the result, and how often each stands among the operands. */
+
+/* How many labels there are: letters, and below them MAX_RANK axes of an ellipsis. */
+enum { LABELS = 128 };
+
+/* The equation: the operands' labels, the result's, and how often each occurs in the operands.
+ * dots: the axes that the ellipsis stands for. */
 typedef struct Equation {
     Term *term;
     size_t n;
@@ -34,7 +38,8 @@ static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 
 static bool dots_at(const char *s) { return s[0] == '.' && s[1] == '.' && s[2] == '.'; }
 
-/* The labels of one operand, up to ',' or '-' or the end, which is where *s is left. */
+/* The labels of one operand, up to ',' or '-' or the end; *s is moved there. "...ij" of a tensor of
+ * rank 4 gives 2 1 i j. */
 static bool read_operand(Op *op, const char **s, Equation *e, Term *t)
 {
     int n = 0;
@@ -60,12 +65,13 @@ static bool read_operand(Op *op, const char **s, Equation *e, Term *t)
     }
     for (int i = 0; i < n; i++)
         e->count[(unsigned char)t->at[i]]++;
-    return n == rank
-        ? true
-        : fail(op->cx, E_VALUE,
-               "einsum(): the equation has %d subscripts for an operand of rank %d", n, rank);
+    if (n == rank)
+        return true;
+    return fail(op->cx, E_VALUE,
+                "einsum(): the equation has %d subscripts for an operand of rank %d", n, rank);
 }
 
+/* The labels of the ellipsis; gives how many. */
 static int put_dots(const Equation *e, char *out)
 {
     for (int i = 0; i < e->dots; i++)
@@ -73,7 +79,8 @@ static int put_dots(const Equation *e, char *out)
     return e->dots;
 }
 
-/* Without an arrow: the ellipsis, then the labels that occur once, capitals first. */
+/* The labels of the result, after "->". Without an arrow they are the ellipsis, then the labels
+ * that occur once, capitals first: "bA,Ac" gives bc. */
 static bool read_result(Op *op, const char *s, Equation *e)
 {
     int n = 0;
@@ -103,15 +110,26 @@ static bool read_result(Op *op, const char *s, Equation *e)
     return true;
 }
 
+static const char *without_spaces(Ctx *cx, Str text)
+{
+    char *plain = mem_alloc(cx, text->len + 1);
+    if (!plain)
+        return NULL;
+    size_t n = 0;
+    for (uint32_t i = 0; i < text->len; i++)
+        if (text->s[i] != ' ')
+            plain[n++] = text->s[i];
+    return plain;
+}
+
+/* Read "ij,jk->ik" for n operands. False after an error. */
 static bool read_equation(Op *op, Str text, const Ox *at, size_t n, Equation *e)
 {
-    char *plain = mem_alloc(op->cx, text->len + 1);
+    const char *s = without_spaces(op->cx, text);
     *e = (Equation){ .term = new_array(op->cx, Term, n), .n = n };
-    for (uint32_t i = 0, k = 0; plain && i < text->len; i++)
-        if (text->s[i] != ' ')
-            plain[k++] = text->s[i];
-    const char *s = plain;
-    for (size_t i = 0; s && e->term && i < n; i++) {
+    if (!s || !e->term)
+        return false;
+    for (size_t i = 0; i < n; i++) {
         int rank;
         e->term[i].x = at[i];
         if (!need_rank(op, at[i], 2, &rank) || !read_operand(op, &s, e, &e->term[i]))
@@ -120,7 +138,7 @@ static bool read_equation(Op *op, Str text, const Ox *at, size_t n, Equation *e)
             return fail(op->cx, E_VALUE,
                         "einsum(): fewer operands in the equation than were given: %zu", n);
     }
-    if (!s || !e->term || ctx_failed(op->cx))
+    if (ctx_failed(op->cx))
         return false;
     if (*s && (s[0] != '-' || s[1] != '>'))
         return fail(op->cx, E_VALUE, "einsum(): more operands in the equation than were given: %zu",
@@ -135,7 +153,8 @@ static void drop_label(Term *t, int axis)
     memmove(t->at + axis, t->at + axis + 1, strlen(t->at + axis));
 }
 
-/* ii: the diagonal, which comes last. */
+/* A label that a term has twice (ii) means the diagonal of both axes, which becomes the last
+ * axis. */
 static void take_diagonals(Op *op, Term *t)
 {
     for (int i = 0; t->at[i]; i++) {
@@ -165,8 +184,8 @@ static void squeeze_label(Op *op, Term *t, int axis)
     drop_label(t, axis);
 }
 
-/* Labels that nobody else wants are summed, which makes int64 of ints; where another operand
- * follows, an axis of 1 is not. */
+/* Sum the axes whose labels are neither in `other` nor kept; ints become int64 by it. Where another
+ * operand follows (not alone), an axis of size 1 is dropped instead. */
 static void sum_own(Op *op, Term *t, const char *other, const char *keep, bool alone)
 {
     Value dims[MAX_RANK];
@@ -198,7 +217,8 @@ static Ox in_order(Op *op, const Term *t, const char *want)
 
 /* ---- two operands ---- */
 
-/* Labels of `from` that are (or are not) in each of the two others, in order. */
+/* The labels of `from` that are (in_x) or are not in x, and the same for y, in order; gives how
+ * many. */
 static int labels_of(const char *from, const char *x, bool in_x, const char *y, bool in_y,
                      char *out)
 {
@@ -210,15 +230,17 @@ static int labels_of(const char *from, const char *x, bool in_x, const char *y, 
     return n;
 }
 
+/* a, b and c one after the other. */
 static void join(char *out, const char *a, const char *b, const char *c)
 {
-    for (const char *part[3] = { a, b, c }, **p = part; p < part + 3; p++)
-        for (const char *s = *p; *s; s++)
+    const char *const part[] = { a, b, c };
+    for (size_t i = 0; i < COUNT(part); i++)
+        for (const char *s = part[i]; *s; s++)
             *out++ = *s;
     *out = 0;
 }
 
-/* Dims of these labels, as one product or each for itself. */
+/* The sizes of these labels, each by itself or (one) as their product; gives how many. */
 static int dims_of(Op *op, const Dim *size, const char *labels, bool one, Dim *out)
 {
     int n = 0;
@@ -229,8 +251,8 @@ static int dims_of(Op *op, const Dim *size, const char *labels, bool one, Dim *o
     return one ? 1 : n;
 }
 
-/* A label of size 1 here and another there is stretched: its axis of 1 goes. False: nobody
- * knows. */
+/* Drop each axis of size 1 whose label has another size in the other term, which broadcasts. False:
+ * a size is unknown that may be 1 or equal to the other. */
 static bool unstretched(Op *op, Term *a, Term *b)
 {
     bool known = true;
@@ -256,7 +278,7 @@ static bool unstretched(Op *op, Term *a, Term *b)
     return known;
 }
 
-/* Of a type that Einsum does not take another; complex numbers by their parts. */
+/* ONNX's Einsum of two terms: of bfloat16 in float32, of complex numbers by their parts. */
 static Ox einsum_node(Op *op, Ox a, Ox b, Str equation)
 {
     if (ox_is_complex(a)) {
@@ -289,7 +311,10 @@ static Ox einsum_node(Op *op, Ox a, Ox b, Str equation)
     return ox_ok(out) ? ox_cast(op->g, out, t) : POISON;
 }
 
-/* ONNX's Einsum has letters only, which are enough: each label is in two of the three terms. */
+static char nth_letter(int n) { return n < 26 ? (char)('a' + n) : (char)('A' + n - 26); }
+
+/* a and b by ONNX's Einsum. It has letters only, which are enough: each label is in two of the
+ * three terms. */
 static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
 {
     Term out = { .x = POISON };
@@ -302,13 +327,16 @@ static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
         return op_refuse(op, "of more than %d axes", MAX_RANK), out;
     memcpy(out.at + n, own, strlen(own) + 1);
     n = 0;
-    for (const char *part[3] = { a->at, b->at, out.at }, **p = part; p < part + 3; p++) {
-        for (const char *s = *p; *s; s++) {
+    const char *const part[] = { a->at, b->at, out.at };
+    const char *const after[] = { ",", "->", "" };
+    for (int p = 0; p < 3; p++) {
+        for (const char *s = part[p]; *s; s++) {
             char *c = &letter[(unsigned char)*s];
-            *c = *c ? *c : n < 26 ? (char)('a' + n++) : (char)('A' + n++ - 26);
+            if (!*c)
+                *c = nth_letter(n++);
             text[k++] = *c;
         }
-        k += snprintf(text + k, 3, "%s", p == part ? "," : p == part + 1 ? "->" : "");
+        k += snprintf(text + k, 3, "%s", after[p]);
     }
     out.x = einsum_node(op, a->x, b->x, str_of(op->cx, text));
     return out;
@@ -401,22 +429,28 @@ static void wanted(const Equation *e, size_t from, char *out)
     out[n] = 0;
 }
 
-/* MatMul has the last two axes; another one changes its place with the last. */
+/* See internal.h. MatMul multiplies the last two axes; another axis is exchanged with the last. */
 Ox product_along(Op *op, Ox x, Ox m, int axis)
 {
-    int last = ox_ok(x) ? ox_rank(x) - 1 : 0, perm[MAX_RANK];
+    int perm[MAX_RANK];
     if (!ox_ok(x) || !ox_ok(m))
         return POISON;
+    int last = ox_rank(x) - 1;
     if (axis == last)
         return ox(op, "MatMul", x, permute_to(op, m, (const int[]){ 1, 0 }, 2));
     if (axis == last - 1)
         return ox(op, "MatMul", m, x);
     for (int k = 0; k <= last; k++)
-        perm[k] = k == axis ? last : k == last ? axis : k;
-    return permute_to(op, product_along(op, permute_to(op, x, perm, last + 1), m, last), perm,
-                      last + 1);
+        perm[k] = k;
+    perm[axis] = last;
+    perm[last] = axis;
+    Ox moved = permute_to(op, x, perm, last + 1);
+    Ox product = product_along(op, moved, m, last);
+    return permute_to(op, product, perm, last + 1);
 }
 
+/* Diagonals first, then operand by operand, each time summing the labels that neither a later
+ * operand nor the result has: ij,jk,kl->il is (ij,jk->ik),kl->il. */
 Ox einsum(Op *op, Str equation, const Ox *at, size_t n)
 {
     Equation e;
@@ -438,7 +472,7 @@ Ox einsum(Op *op, Str equation, const Ox *at, size_t n)
     return in_order(op, &all, e.out);
 }
 
-/* Of one operand. With nothing to sum PyTorch gives a view of it: a permutation, or a diagonal. */
+/* einsum of one operand. With nothing to sum PyTorch gives a view: a permutation, or a diagonal. */
 static Value einsum_of_one(Op *op, Str equation, Value x, Ox now)
 {
     Equation e;

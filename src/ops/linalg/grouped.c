@@ -23,7 +23,8 @@ static Ox nth(Op *op, Ox x, int64_t i)
     return ox_with(op, "Gather", INPUTS(x, at), INT("axis", 0));
 }
 
-/* [S,K] by [E,K,N] -> [S,N] */
+/* [S,K] by [E,K,N] -> [S,N]: rows from one offset to the next are multiplied by their group's
+ * matrix; the rows behind the last group are 0. */
 static Ox grouped(Op *op, Ox x, Ox weight, Ox offs)
 {
     int64_t n;
@@ -34,17 +35,17 @@ static Ox grouped(Op *op, Ox x, Ox weight, Ox offs)
     Dim rows = ox_dim(x, 0);
     Dim out[] = { rows, ox_dim(weight, 2) };
     Ox *part = new_array(op->cx, Ox, (size_t)n + 1);
+    if (!part)
+        return POISON;
     Ox ends = ox_cast(op->g, offs, DT_INT64);
     Ox from = ox_int(op->g, 0);
-    for (int64_t i = 0; part && i < n; i++) {
+    for (int64_t i = 0; i < n; i++) {
         Ox to = nth(op, ends, i);
         Ox group = rows_between(op, x, from, to);
         Ox w = nth(op, weight, i);
         part[i] = ox(op, "MatMul", group, w);
         from = to;
     }
-    if (!part)
-        return POISON;
     Ox all = ox_dim_value(op->g, rows);
     Ox none = number_like(op, 0, x);
     Ox zeros = expand_dims(op, none, out, 2);

@@ -148,10 +148,14 @@ bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r)
 
 /* ---- the operators ---- */
 
+/* Both of type t, as a tuple; poison when one of them is. */
 static Value two(Op *op, Ox first, Ox second, DType t)
 {
-    Ox out[] = { ox_ok(first) ? ox_cast(op->g, first, t) : POISON,
-                 ox_ok(second) ? ox_cast(op->g, second, t) : POISON };
+    if (!ox_ok(first) || !ox_ok(second))
+        return val_poison();
+    Ox out[2];
+    out[0] = ox_cast(op->g, first, t);
+    out[1] = ox_cast(op->g, second, t);
     return ox_ok(out[0]) && ox_ok(out[1]) ? result_tuple(op, out, 2) : val_poison();
 }
 
@@ -221,7 +225,7 @@ static Ox lower_orgqr(Op *op)
     return ox_ok(q) ? ox_cast(op->g, q, ox_dtype(arg(op, param[0].name->s))) : POISON;
 }
 
-/* Q c and c Q, or with Q^H; c Q = (Q^H c^H)^H */
+/* Q c (left) or c Q, or with Q^H for Q (transpose); c Q is computed as (Q^H c^H)^H. */
 static Ox lower_ormqr(Op *op)
 {
     Reflections r;
@@ -233,7 +237,9 @@ static Ox lower_ormqr(Op *op)
     Ox wide = ox_cast(op->g, c, in_double(c));
     Ox from = left ? wide : matrix_adjoint(op, wide);
     Ox out = times(op, &r, from, left == turned);
-    return ox_ok(out) ? ox_cast(op->g, left ? out : matrix_adjoint(op, out), ox_dtype(c)) : POISON;
+    if (!ox_ok(out))
+        return POISON;
+    return ox_cast(op->g, left ? out : matrix_adjoint(op, out), ox_dtype(c));
 }
 
 const OpRow ops_householder[] = {

@@ -7,7 +7,7 @@
  * column together with every other. A symmetric matrix gets a multiple of 1 added, which makes its
  * eigenvalues singular values. Computed in double, for any size and a dynamic one. Vectors are
  * unique up to their sign (and a rotation where values are equal; a complex number of size 1 where
- * they are complex), which PyTorch leaves open as well. Of complex columns p and q the second is
+ * they are complex); PyTorch defines no more either. Of complex columns p and q the second is
  * turned by p^H q / |p^H q| first, so that a real rotation makes them orthogonal. */
 #include "ops/linalg/matrix.h"
 
@@ -107,8 +107,8 @@ static void rotate(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox
     next[0] = ox(op, "Where", alone, state[0], moved);
     Ox limit = ox(op, "Mul", ox(op, "Sqrt", ox(op, "Mul", xx, yy)), num(op, ORTHOGONAL));
     Ox far = ox(op, "Greater", ox(op, "Abs", xy), limit);
-    Ox open = ox(op, "And", far, ox(op, "Not", alone));
-    Ox counted = ox_ok(open) ? ox_cast(op->g, open, DT_INT64) : POISON;
+    Ox oblique = ox(op, "And", far, ox(op, "Not", alone));
+    Ox counted = ox_ok(oblique) ? ox_cast(op->g, oblique, DT_INT64) : POISON;
     Ox left = ox_with(op, "ReduceSum", INPUTS(counted), INT("keepdims", 0));
     Ox zero = ox_int(op->g, 0);
     Ox quiet = ox(op, "Equal", left, zero);
@@ -162,12 +162,15 @@ static bool orthogonalize(Op *op, Ox a, bool rising, Jacobi *j)
 
 /* ---- singular values ---- */
 
+/* a v = b, or, turned, the same of a's adjoint. count: the smaller size, that of sigma. */
 typedef struct Svd {
     Ox b, v, sigma;
     Dim count;
     bool turned;
-} Svd; /* of a, or of its adjoint: a v = b; count: the smaller size */
+} Svd;
 
+/* a's decomposition, in double. The adjoint of a wide matrix is taken: fewer columns need fewer
+ * rotations. */
 static bool decompose(Op *op, Ox a, Svd *s)
 {
     if (!ox_ok(a))
@@ -177,7 +180,7 @@ static bool decompose(Op *op, Ox a, Svd *s)
     Dim n = ox_dim(a, rank - 1);
     Jacobi j;
     s->count = dim_min(op->cx, m, n);
-    s->turned = dim_lt(op->cx, m, n) == YES; /* fewer columns take fewer steps */
+    s->turned = dim_lt(op->cx, m, n) == YES;
     Ox wide = ox_cast(op->g, a, in_double(a));
     Ox tall = s->turned ? matrix_adjoint(op, wide) : wide;
     if (!orthogonalize(op, tall, false, &j))
@@ -188,7 +191,7 @@ static bool decompose(Op *op, Ox a, Svd *s)
     return ox_ok(s->sigma);
 }
 
-/* Singular values, and the eigenvalues of what is symmetric, are real. */
+/* sigma [.., 1, n] as [.., n]. Singular values, and eigenvalues of a symmetric matrix, are real. */
 static Ox as_values(Op *op, Ox sigma, DType t)
 {
     Ox axes = ints(op, -2);

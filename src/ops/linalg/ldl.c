@@ -23,18 +23,26 @@ static Ox picked(Op *op, Ox a, Ox mask, int from_end)
 
 /* ---- which rows a block has ---- */
 
+/* The block of D that starts at k: of one element or two. p: the row exchanged with its last. */
 typedef struct Block {
-    Ox row, column /* their numbers */, k, p, two, begins, width /* 1 or 2 */, at,
-        next /* is it row k, k + 1? */;
+    Ox row, column; /* the numbers of the rows and columns */
+    Ox k, p;
+    Ox two;    /* is it a block of two? */
+    Ox begins; /* is k a row of the matrix at all? */
+    Ox width;  /* 1 or 2 */
+    Ox at;     /* is it row k? */
+    Ox next;   /* is it row k + 1? */
 } Block;
 
-/* Of real numbers [.., n, 1] the largest where `mask`; below 0 where nowhere. */
+/* The largest of sizes [.., n, 1] where the mask is true; -1 where it is true nowhere. */
 static Ox largest(Op *op, Ox size, Ox mask)
 {
     Ox masked = ox(op, "Where", mask, size, number_like(op, -1, size));
     return matrix_reduce(op, "ReduceMax", masked, 2, true);
 }
 
+/* LAPACK's choice (Bunch and Kaufman): a block of one where the diagonal element is large beside
+ * the largest of its column (own, most) or where that of the far row is (far_own); else of two. */
 static Block choose(Op *op, Ox a, Ox k)
 {
     Block b = { .row = matrix_rows(op, a), .column = matrix_columns(op, a), .k = k };
@@ -285,7 +293,7 @@ static Ox by_blocks(Op *op, const Factors *f, Ox b)
     return ox(op, "Where", of_two, of_pair, alone);
 }
 
-/* With axes of size 1 in front until it has this rank. */
+/* x with axes of size 1 in front, up to this rank. */
 static Ox led(Op *op, Ox x, int rank)
 {
     while (ox_ok(x) && ox_rank(x) < rank)
@@ -293,6 +301,26 @@ static Ox led(Op *op, Ox x, int rank)
     return x;
 }
 
+/* Make the batches of both equal to what they broadcast to; `batch` gets the batch's dims. */
+static bool same_batches(Op *op, Factors *f, Ox *ld, Ox *b, Dim *batch, int rank)
+{
+    Dim shape[MAX_RANK];
+    for (int i = 0; i < rank - 2; i++) {
+        if (!dim_broadcast(op->cx, ox_dim(*ld, i), ox_dim(*b, i), &shape[i]))
+            return fail(op->cx, E_VALUE, "linalg.ldl_solve: the batches %s and %s do not broadcast",
+                        type_text(op->cx, (*ld)->type)->s, type_text(op->cx, (*b)->type)->s);
+        batch[i] = shape[i];
+    }
+    shape[rank - 2] = ox_dim(*b, rank - 2);
+    shape[rank - 1] = ox_dim(*b, rank - 1);
+    *b = expand_dims(op, *b, shape, rank);
+    shape[rank - 2] = f->n;
+    shape[rank - 1] = f->n;
+    *ld = expand_dims(op, *ld, shape, rank);
+    return true;
+}
+
+/* Solve L D L^T x = b: a Loop down the rows for L, D by blocks, a Loop up for L^T. */
 static Ox lower_ldl_solve(Op *op)
 {
     Ox ld = matrix_float(op, "LD");
@@ -307,21 +335,15 @@ static Ox lower_ldl_solve(Op *op)
                        ox_rank(pivots), ox_rank(ld));
     Ox lines = unsqueeze_axis(op, ox_cast(op->g, pivots, DT_INT64), ox_rank(pivots) - 1);
     Factors f = { .n = ox_dim(ld, ox_rank(ld) - 1), .hermitian = hermitian };
-    ld = led(op, ld, rank), lines = led(op, lines, rank), b = led(op, b, rank);
-    if (!ox_ok(ld) || !ox_ok(b) || !ox_ok(lines))
+    ld = led(op, ld, rank);
+    lines = led(op, lines, rank);
+    b = led(op, b, rank);
+    Dim each[MAX_RANK];
+    if (!ox_ok(ld) || !ox_ok(b) || !ox_ok(lines) || !same_batches(op, &f, &ld, &b, each, rank))
         return POISON;
-    Dim shape[MAX_RANK], each[MAX_RANK];
-    for (int i = 0; i < rank - 2; i++) {
-        if (!dim_broadcast(op->cx, ox_dim(ld, i), ox_dim(b, i), &shape[i]))
-            return op_fail(op, E_VALUE, "linalg.ldl_solve: the batches %s and %s do not broadcast",
-                           type_text(op->cx, ld->type)->s, type_text(op->cx, b->type)->s);
-        each[i] = shape[i];
-    }
-    shape[rank - 2] = ox_dim(b, rank - 2), shape[rank - 1] = ox_dim(b, rank - 1);
-    b = expand_dims(op, b, shape, rank);
-    shape[rank - 2] = shape[rank - 1] = f.n;
-    f.ld = expand_dims(op, ld, shape, rank);
-    each[rank - 2] = each[rank - 1] = dim_int(op->cx, 1);
+    f.ld = ld;
+    each[rank - 2] = dim_int(op->cx, 1);
+    each[rank - 1] = dim_int(op->cx, 1);
     Ox no = ox_bool(op->g, false);
     Ox start = expand_dims(op, no, each, rank);
     Ox iterations = ox_dim_value(op->g, f.n);

@@ -82,13 +82,13 @@ static bool rank_is(Op *op, Ox x, const char *what, int want)
     int rank;
     if (!need_rank(op, x, want, &rank))
         return false;
-    return rank == want
-        ? true
-        : fail(op->cx, E_VALUE, "%s must be a %dD tensor, but it has rank %d", what, want, rank);
+    if (rank == want)
+        return true;
+    return fail(op->cx, E_VALUE, "%s must be a %dD tensor, but it has rank %d", what, want, rank);
 }
 
-/* What a Transpose of a matrix was made from: Gemm takes it with a flag, and a weight stays as it
- * is. */
+/* The matrix that a Transpose was made of, else v itself. Gemm transposes by a flag, so a weight
+ * can stay as it is in the file. */
 static Ox before_transpose(Ox v, bool *transposed)
 {
     const int64_t *perm;
@@ -98,28 +98,35 @@ static Ox before_transpose(Ox v, bool *transposed)
     return *transposed ? v->node->in[0] : v;
 }
 
-/* Gemm's factors are float32 attributes, and runtimes have it for floats only. */
+/* Can Gemm compute it? Its factors are float32 attributes, and runtimes have it for floats only. */
 static bool gemm_takes(Ox x, double alpha, double beta)
 {
     return dtype_is_float(ox_dtype(x)) && (double)(float)alpha == alpha &&
         (double)(float)beta == beta;
 }
 
-/* alpha * a b + beta * c, c NULL for none */
+/* alpha * a b + beta * c; c NULL: none. */
 static Ox gemm(Op *op, Ox a, Ox b, Ox c, double alpha, double beta)
 {
     bool ta, tb;
     Ox a0 = before_transpose(a, &ta);
     Ox b0 = before_transpose(b, &tb);
-    return ox_make(op->g, "Gemm", INPUTS(a0, b0, c),
-                   ATTRS(alpha == 1 ? NO_ATTR : FLOAT("alpha", alpha),
-                         beta == 1 ? NO_ATTR : FLOAT("beta", beta), ta ? INT("transA", 1) : NO_ATTR,
-                         tb ? INT("transB", 1) : NO_ATTR));
+    Attr attr[4];
+    size_t n = 0;
+    if (alpha != 1)
+        attr[n++] = FLOAT("alpha", alpha);
+    if (beta != 1)
+        attr[n++] = FLOAT("beta", beta);
+    if (ta)
+        attr[n++] = INT("transA", 1);
+    if (tb)
+        attr[n++] = INT("transB", 1);
+    return ox_make(op->g, "Gemm", INPUTS(a0, b0, c), attr, n);
 }
 
 /* ---- linear ---- */
 
-/* x w^T + b; w [out, in], or [in] */
+/* x w^T + b, with w [out, in] or [in]: a Gemm of two matrices, else MatMul and Add. */
 static Ox lower_linear(Op *op)
 {
     Ox x = arg(op, "input");
@@ -144,8 +151,8 @@ static Ox lower_matmul(Op *op)
     return product_of(op, x, y);
 }
 
-/* The matrix that an expand gave every batch of x, as torch's decomposition of a linear layer
- * writes it: MatMul broadcasts by itself, and the weight stays one. */
+/* y without its batches, where each batch is the same matrix, made by an expand: torch's
+ * decomposition of a linear layer writes bmm(x, expand(w)). MatMul broadcasts w by itself. */
 static Ox without_batches(const Op *op, Ox x, Ox y)
 {
     if (y->kind != OX_NODE || !node_is(y->node, "Expand") ||
@@ -159,18 +166,23 @@ static Ox without_batches(const Op *op, Ox x, Ox y)
     return whole ? one : y;
 }
 
-/* row->datum: the rank both must have, in decimal digits: 22 mm, 33 bmm, 21 mv, 11 dot. row->text:
- * the second one's name */
+/* mm, bmm, mv, dot. row->datum: the ranks of both, as two decimal digits: 22 mm, 33 bmm, 21 mv, 11
+ * dot. row->text: the name of the second parameter. */
 static Ox lower_product(Op *op)
 {
+    int x_rank = (int)op->row->datum / 10;
+    int y_rank = (int)op->row->datum % 10;
     Ox x = arg(op, "self");
     Ox y = arg(op, op->row->text);
-    if (!rank_is(op, x, "self", (int)op->row->datum / 10) ||
-        !rank_is(op, y, op->row->text, (int)op->row->datum % 10))
+    if (!rank_is(op, x, "self", x_rank) || !rank_is(op, y, op->row->text, y_rank))
         return POISON;
-    return product_of(op, x, op->row->datum == 33 ? without_batches(op, x, y) : y);
+    if (x_rank == 3)
+        y = without_batches(op, x, y);
+    return product_of(op, x, y);
 }
 
+/* beta * self + alpha * mat1 mat2: one Gemm where it takes them. Beta 0 means without self, which
+ * may then hold NaN. */
 static Ox lower_addmm(Op *op)
 {
     Ox c = arg(op, "self");
@@ -180,8 +192,11 @@ static Ox lower_addmm(Op *op)
     double beta = arg_float(op, "beta");
     if (!rank_is(op, a, "mat1", 2) || !rank_is(op, b, "mat2", 2) || !ox_ok(c))
         return POISON;
-    if (gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2)
-        return gemm(op, a, b, beta == 0 ? NULL : c, alpha, beta == 0 ? 1 : beta);
+    bool one_node = gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2;
+    if (one_node && beta == 0)
+        return gemm(op, a, b, NULL, alpha, 1);
+    if (one_node)
+        return gemm(op, a, b, c, alpha, beta);
     return scaled_sum(op, c, product_of(op, a, b));
 }
 
@@ -195,7 +210,7 @@ static Ox lower_baddbmm(Op *op)
     return scaled_sum(op, c, product_of(op, a, b));
 }
 
-/* the products of all batches are summed */
+/* addbmm: the products of all batches are summed. */
 static Ox lower_addbmm(Op *op)
 {
     Ox a = arg(op, "batch1");
@@ -249,7 +264,9 @@ static Ox lower_addr(Op *op)
     if (!ox_ok(a) || !ox_ok(b) || !ox_ok(c))
         return POISON;
     DType t = type_of_all((const Ox[]){ a, b, c }, 3);
-    a = of_type(op, a, t), b = of_type(op, b, t), c = of_type(op, c, t);
+    a = of_type(op, a, t);
+    b = of_type(op, b, t);
+    c = of_type(op, c, t);
     return scaled_sum(op, c, outer(op, a, b, "vec2"));
 }
 
@@ -284,22 +301,24 @@ static Ox lower_inner(Op *op)
 static Ox lower_chain(Op *op)
 {
     Oxs xs = arg_list(op, op->row->text);
+    if (ctx_failed(op->cx))
+        return POISON;
     if (xs.n == 0)
-        return ctx_failed(op->cx)
-            ? POISON
-            : op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
+        return op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
     Ox out = xs.at[0];
     for (size_t i = 1; i < xs.n; i++)
         out = product_of(op, out, xs.at[i]);
     return out;
 }
 
-/* ---- tensordot: contracted axes last here and first there, as one matrix product ---- */
+/* ---- tensordot: one matrix product, of x with its contracted axes last and y with its first
+ * ---- */
 
+/* perm: the contracted axes `dims` last (or first), the free axes in order; *n_free: how many are
+ * free. dims [0] of rank 3, contracted last, gives 1 2 0 and 2. */
 static bool split_axes(Op *op, Ints dims, int rank, bool contracted_last, int *perm, int *n_free)
 {
     bool taken[MAX_RANK] = { false };
-    int at = 0;
     int free_at = contracted_last ? 0 : (int)dims.n;
     int taken_at = contracted_last ? rank - (int)dims.n : 0;
     for (size_t i = 0; i < dims.n; i++) {
@@ -311,15 +330,13 @@ static bool split_axes(Op *op, Ints dims, int rank, bool contracted_last, int *p
         perm[taken_at++] = (int)d;
     }
     for (int i = 0; i < rank; i++)
-        if (!taken[i]) {
+        if (!taken[i])
             perm[free_at++] = i;
-            at++;
-        }
-    *n_free = at;
+    *n_free = rank - (int)dims.n;
     return true;
 }
 
-/* Where the other's contracted size is 1, ours is summed up to 1 as well. */
+/* Sum x along each contracted axis whose counterpart in y has size 1. */
 static void summed_beside_one(Op *op, Ox *x, const Ints *dx, Ox y, const Ints *dy)
 {
     Axes axes = { 0 };
@@ -333,8 +350,8 @@ static void summed_beside_one(Op *op, Ox *x, const Ints *dx, Ox y, const Ints *d
         *x = reduce(op, "ReduceSum", *x, &axes, true);
 }
 
-/* Contracted sizes that nobody knows to be equal: one may turn out to be 1, and stands for as many
- * as the other has. */
+/* Expand both along contracted axes whose sizes are not known to be equal: one of them may turn out
+ * to be 1, which broadcasts. */
 static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy)
 {
     Dim xs[MAX_RANK], ys[MAX_RANK];
@@ -352,25 +369,54 @@ static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy
             return fail(op->cx, E_VALUE,
                         "contracted dimensions need to match, but got sizes %s and %s",
                         dim_text(op->cx, *a)->s, dim_text(op->cx, *b)->s);
-        *a = *b = both;
+        *a = both;
+        *b = both;
     }
     *x = expand_dims(op, *x, xs, ox_rank(*x));
     *y = expand_dims(op, *y, ys, ox_rank(*y));
     return ox_ok(*x) && ox_ok(*y);
 }
 
+/* The product of a [free.., contracted..] and b [contracted.., free..]: as matrices, then with the
+ * free axes of both. */
+static Ox product_of_sides(Op *op, Ox a, int a_free, Ox b, int b_free)
+{
+    Ctx *cx = op->cx;
+    Dim out[MAX_RANK];
+    if (!ox_ok(a) || !ox_ok(b))
+        return POISON;
+    if (a_free + b_free > MAX_RANK)
+        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", a_free + b_free,
+                       MAX_RANK);
+    const Dim *da = a->type->dim;
+    const Dim *db = b->type->dim;
+    int a_last = ox_rank(a) - a_free;
+    int b_first = ox_rank(b) - b_free;
+    Dim left[2] = { dim_product(cx, da, a_free), dim_product(cx, da + a_free, a_last) };
+    Dim right[2] = { dim_product(cx, db, b_first), dim_product(cx, db + b_first, b_free) };
+    for (int i = 0; i < a_free; i++)
+        out[i] = da[i];
+    for (int i = 0; i < b_free; i++)
+        out[a_free + i] = db[b_first + i];
+    Ox a2 = reshape_to(op, a, left, 2);
+    Ox b2 = reshape_to(op, b, right, 2);
+    return reshape_to(op, product_of(op, a2, b2), out, a_free + b_free);
+}
+
+/* tensordot(x [2, 3, 4], y [4, 3, 5], dims_self=[1, 2], dims_other=[1, 0]) is [2, 5]. */
 static Ox lower_tensordot(Op *op)
 {
     Ox x = arg(op, "self");
     Ox y = arg(op, "other");
     Ints dx = arg_ints(op, "dims_self");
     Ints dy = arg_ints(op, "dims_other");
-    int xr, yr, px[MAX_RANK], py[MAX_RANK], fx, fy;
+    int xr, yr, x_free, y_free;
+    int px[MAX_RANK], py[MAX_RANK];
     if (!need_rank(op, x, -1, &xr) || !need_rank(op, y, -1, &yr))
         return POISON;
     if (dx.n != dy.n)
         return op_fail(op, E_VALUE, "both dimension lists should have same length");
-    if (!split_axes(op, dx, xr, true, px, &fx) || !split_axes(op, dy, yr, false, py, &fy))
+    if (!split_axes(op, dx, xr, true, px, &x_free) || !split_axes(op, dy, yr, false, py, &y_free))
         return POISON;
     summed_beside_one(op, &x, &dx, y, &dy);
     summed_beside_one(op, &y, &dy, x, &dx);
@@ -378,27 +424,12 @@ static Ox lower_tensordot(Op *op)
         return POISON;
     Ox a = permute_to(op, x, px, xr);
     Ox b = permute_to(op, y, py, yr);
-    if (!ox_ok(a) || !ox_ok(b))
-        return POISON;
-    const Dim *da = a->type->dim;
-    const Dim *db = b->type->dim;
-    Dim left[2] = { dim_product(op->cx, da, fx), dim_product(op->cx, da + fx, xr - fx) };
-    Dim right[2] = { dim_product(op->cx, db, yr - fy), dim_product(op->cx, db + yr - fy, fy) },
-        out[MAX_RANK];
-    if (fx + fy > MAX_RANK)
-        return op_fail(op, E_LIMIT, "a tensor of %d dimensions: the most is %d", fx + fy, MAX_RANK);
-    for (int i = 0; i < fx; i++)
-        out[i] = da[i];
-    for (int i = 0; i < fy; i++)
-        out[fx + i] = db[yr - fy + i];
-    a = reshape_to(op, a, left, 2);
-    b = reshape_to(op, b, right, 2);
-    return reshape_to(op, product_of(op, a, b), out, fx + fy);
+    return product_of_sides(op, a, x_free, b, y_free);
 }
 
 /* ---- cross, kron, vecdot ---- */
 
-/* Where a size is 3 in both; the first such axis where nobody tells. */
+/* The axis `dim`; without it the first axis whose size is 3 in both. */
 static bool cross_axis(Op *op, Ox x, Ox y, int *axis)
 {
     int rank = ox_rank(x);
@@ -408,17 +439,21 @@ static bool cross_axis(Op *op, Ox x, Ox y, int *axis)
     if (arg_given(op, "dim"))
         return arg_dim(op, "dim", rank, axis);
     for (int i = 0; i < rank; i++)
-        if (dim_is(ox_dim(x, i), 3) && dim_is(ox_dim(y, i), 3))
-            return *axis = i, true;
+        if (dim_is(ox_dim(x, i), 3) && dim_is(ox_dim(y, i), 3)) {
+            *axis = i;
+            return true;
+        }
     return fail(op->cx, E_VALUE, "no dimension of size 3 in input");
 }
 
+/* The three components in the order 1 2 0 (by 1) or 2 0 1 (by 2). */
 static Ox turned_by(Op *op, Ox x, int axis, int by)
 {
     Ox order = by == 1 ? ints(op, 1, 2, 0) : ints(op, 2, 0, 1);
     return ox_with(op, "Gather", INPUTS(x, order), INT("axis", axis));
 }
 
+/* x[1 2 0] * y[2 0 1] - x[2 0 1] * y[1 2 0] along an axis of size 3. */
 static Ox lower_cross(Op *op)
 {
     Ox x = arg(op, "self");
@@ -440,7 +475,8 @@ static Ox lower_cross(Op *op)
     return each_sub(op, first, second);
 }
 
-/* Each axis of one beside that of the other, then both as one. */
+/* Each axis of one beside that of the other, then both as one axis: [a, b] and [c, d] become
+ * [a, 1, b, 1] and [1, c, 1, d], and their product [a * c, b * d]. */
 static Ox lower_kron(Op *op)
 {
     Ox at[2] = { arg(op, "self"), arg(op, "other") };
@@ -486,11 +522,18 @@ static Ox lower_vecdot(Op *op)
     return reduce(op, "ReduceSum", product, &axis, false);
 }
 
-/* ---- covariance: rows are variables, columns what was observed of them ---- */
+/* ---- covariance: rows are variables, columns observations ---- */
 
-/* The weight of each observation, NULL when all count 1; *sum is what they come to, *square the sum
- * with aweights once more. PyTorch multiplies and adds them up in the type of aweights, which may
- * be narrower than x's. */
+static Ox product_of_weights(Op *op, Ox often, Ox weight)
+{
+    if (often && weight)
+        return ox(op, "Mul", often, weight);
+    return often ? often : weight;
+}
+
+/* The weight of each observation, fweights * aweights; NULL when all weigh 1. *sum: the sum of the
+ * weights; *square: the sum of weight * aweights. PyTorch multiplies and adds them in the type of
+ * aweights, which may be narrower than x's. */
 static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
 {
     Ox often = arg_opt(op, "fweights");
@@ -502,10 +545,11 @@ static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
         often = ox_cast(op->g, often, t);
     if (weight)
         weight = ox_cast(op->g, each_real(op, weight), t);
-    *weights = often && weight ? ox(op, "Mul", often, weight) : often ? often : weight;
+    *weights = product_of_weights(op, often, weight);
     if (!*weights) {
         Ox n = ox_dim_value(op->g, ox_dim(x, ox_rank(x) - 1));
-        *sum = *square = ox_ok(n) ? ox_cast(op->g, n, t) : POISON;
+        *sum = ox_ok(n) ? ox_cast(op->g, n, t) : POISON;
+        *square = *sum;
         return ox_ok(*sum);
     }
     *sum = reduce(op, "ReduceSum", *weights, &all, false);

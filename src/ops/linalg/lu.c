@@ -183,6 +183,7 @@ static bool lu_args(Op *op, const char *packed, const char *pivots, Lu *lu)
     return ox_ok(lu->packed) && ox_ok(lu->pivots);
 }
 
+/* P, L and U of a packed decomposition; an empty matrix for each that is not asked for. */
 static Value lower_lu_unpack(Op *op)
 {
     Lu lu;
@@ -205,12 +206,15 @@ static Value lower_lu_unpack(Op *op)
 
 /* ---- equations ---- */
 
+/* Solving a x = b for a triangle a, row after row. last: the number of the last row, from which the
+ * rows are solved upwards; NULL: from the first row on. unit: the diagonal is 1. */
 typedef struct Substitution {
     Ox a, b, last;
     bool unit;
-} Substitution; /* last NULL: from the first row on */
+} Substitution;
 
-/* Row k is b's less what the rows before it take; those that are not done are 0. */
+/* One row: b's row k less the product of a's row and the rows solved so far. Rows that are not
+ * solved yet are 0. */
 static void substitute(Op *op, const void *data, Ox i, const Ox *state, Ox *next, Ox *go)
 {
     const Substitution *s = data;

@@ -14,29 +14,35 @@ Ox matrix_adjoint(Op *op, Ox x);       /* transposed, and conjugated when it is 
 /* ---- rows and columns ---- */
 
 Ox matrix_transposed(Op *op, Ox x);
-Ox matrix_reduce(
-    Op *op, const char *name, Ox x, int from_end,
-    bool keep); /* along the axis that is from_end-th from the end; of complex ones ReduceSum */
-Ox matrix_rows(Op *op, Ox a);    /* 0, 1, .. m - 1 as int64 [m, 1] */
-Ox matrix_columns(Op *op, Ox a); /* 0, 1, .. n - 1 as int64 [1, n] */
-Ox matrix_pick(Op *op, Ox a, Ox k,
-               int from_end); /* column (from_end 1) or row (2) number k, as a matrix with one */
-Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p); /* rows k and p: each a number, or [.., 1, 1] */
-Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);  /* of like's type and batch */
-/* What a decomposition of a notes of each of its min(m, n) columns: [.., 1, min(m, n)], all `start`
- * (0-d) to begin with. */
+/* ONNX's reduction along the axis that is from_end-th from the end; of complex ones ReduceSum. */
+Ox matrix_reduce(Op *op, const char *name, Ox x, int from_end, bool keep);
+/* 0, 1, .. m - 1 as int64 [m, 1]. */
+Ox matrix_rows(Op *op, Ox a);
+/* 0, 1, .. n - 1 as int64 [1, n]. */
+Ox matrix_columns(Op *op, Ox a);
+/* Column (from_end 1) or row (2) number k, as a matrix with one column or row. */
+Ox matrix_pick(Op *op, Ox a, Ox k, int from_end);
+/* a with rows k and p exchanged; each is a number, or [.., 1, 1]. */
+Ox matrix_exchanged(Op *op, Ox a, Ox k, Ox p);
+/* The m x n matrix with ones on its diagonal, of like's type and batch. */
+Ox matrix_eye(Op *op, Ox like, Dim m, Dim n);
+/* A record of a decomposition, one number for each of a's min(m, n) columns: [.., 1, min(m, n)],
+ * all `start` (0-d) to begin with. */
 Ox matrix_record(Op *op, Ox a, Ox start, Dim *count);
-Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v); /* v [.., 1, 1] for column number k */
-Ox matrix_empty(Op *op, DType t);                  /* of shape [0] */
+/* The record with v [.., 1, 1] for column number k. */
+Ox matrix_recorded(Op *op, Ox record, Ox k, Ox v);
+/* An empty tensor of shape [0]. */
+Ox matrix_empty(Op *op, DType t);
 /* Argument `name` of rank 2 or more, float32 or float64, or complex of such parts; POISON after an
  * error. */
 Ox matrix_float(Op *op, const char *name);
 
 /* ---- decompositions ---- */
 
-/* a = q r in double (complex128), by householder.c; q NULL: not wanted. complete: q is square. */
+/* a = q r in double (complex128), by householder.c. q NULL: not asked for. complete: q is square.
+ */
 MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
-/* [.., min(m, n)] in double, the largest first, by jacobi.c. */
+/* The singular values [.., min(m, n)] in double, the largest first, by jacobi.c. */
 Ox matrix_singular_values(Op *op, Ox a);
 /* x of a x = b of any size, by lu.c; info: 0 or the number of the first column without a pivot, or
  * NULL. */
@@ -45,7 +51,7 @@ Ox matrix_solved(Op *op, Ox a, Ox b, Ox *info);
 MUST_USE bool matrix_pivots(Op *op, Ox a, Ox *pivots, Ox *signs);
 /* a x = b for one triangle of a; with `unit` the diagonal counts as 1. */
 Ox matrix_triangle_solved(Op *op, Ox a, Ox b, bool upper, bool unit);
-/* Both with one batch (solve.c). */
+/* Expand both to one batch (solve.c). */
 MUST_USE bool matrix_same_batch(Op *op, Ox *a, Ox *b);
 
 #endif

@@ -67,9 +67,9 @@ static Ox identity(Op *op, Ox like, int n)
 
 typedef struct Eliminated {
     int n;
-    Ox left; /* [.., n, m - n]: what stood right of the matrix, once the matrix is the identity of
-                its rows */
-    Ox pivot, at; /* [.., 1, n]: the pivot of each column, and its row */
+    Ox left;  /* [.., n, m - n]: the columns right of the matrix, once the matrix is the identity */
+    Ox pivot; /* [.., 1, n]: the pivot of each column */
+    Ox at;    /* [.., 1, n]: the row of each pivot */
 } Eliminated;
 
 /* a [.., n, m], m >= n. whole: rows above the pivots are cleared too, and divided by it. */
@@ -350,8 +350,8 @@ static Ox lower_solve(Op *op)
     return solve_args(op, &x, NULL) ? x : POISON;
 }
 
-/* row->datum: how many results, of which the last is info and those in between are for the backward
- * pass */
+/* row->datum: how many results there are. The first is x, the last info; those between are for the
+ * backward pass. */
 static Value lower_solve_ex(Op *op)
 {
     Ox x, info;
@@ -364,7 +364,18 @@ static Value lower_solve_ex(Op *op)
 
 /* ---- triangles ---- */
 
-/* X of a X = b, row by row: each less what the rows before it take. */
+/* The rows solved so far and one more, in the order of the matrix. */
+static Ox with_row(Op *op, Ox done, Ox row, bool upper)
+{
+    if (!done)
+        return row;
+    int axis = ox_rank(row) - 2;
+    if (upper)
+        return concat_axis(op, (const Ox[]){ row, done }, 2, axis);
+    return concat_axis(op, (const Ox[]){ done, row }, 2, axis);
+}
+
+/* X of a X = b, row by row: b's row less the product of a's row and the rows solved before it. */
 static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
 {
     int n;
@@ -386,10 +397,7 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
             right = each_div(op, right, columns(op, line, r, r + 1));
         if (!ox_ok(right))
             return POISON;
-        done = done
-            ? concat_axis(op, upper ? (const Ox[]){ right, done } : (const Ox[]){ done, right }, 2,
-                          ox_rank(right) - 2)
-            : right;
+        done = with_row(op, done, right, upper);
     }
     return done ? done : b;
 }
@@ -503,6 +511,17 @@ static bool looped_cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     return ox_ok(*l);
 }
 
+/* info of a decomposition: the number of the first pivot that is not above 0; 0 when all are. */
+static Ox cholesky_info(Op *op, Ox a, const Ox *pivots, int n)
+{
+    Ox all = concat_axis(op, pivots, (size_t)n, ox_rank(a) - 1);
+    Ox good = ox(op, "Greater", all, real_like(op, 0, a));
+    Eliminated e = { .n = n, .pivot = ox_ok(good) ? ox_cast(op->g, good, ox_dtype(all)) : POISON };
+    return info_of(op, &e);
+}
+
+/* The factor l of a = l l^H (upper: of a = l^H l), column by column written out, or in a Loop when
+ * a is large or its size is dynamic. info NULL: not asked for. */
 static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
 {
     Ox column[MAX_SIZE], pivots[MAX_SIZE];
@@ -513,7 +532,9 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
         return false;
     if (n == 0) {
         *l = a;
-        return !info || ox_ok(*info = no_info(op, a));
+        if (info)
+            *info = no_info(op, a);
+        return !info || ox_ok(*info);
     }
     if (n == LOOPED)
         return looped_cholesky(op, a, upper, l, info);
@@ -531,13 +552,8 @@ static bool cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
     }
     *l = concat_axis(op, column, (size_t)n, rank - 1);
     *l = upper ? matrix_adjoint(op, *l) : *l;
-    if (info) { /* the first pivot that is not above 0 */
-        Ox all = concat_axis(op, pivots, (size_t)n, rank - 1);
-        Ox good = ox(op, "Greater", all, real_like(op, 0, a));
-        Eliminated e = { .n = n,
-                         .pivot = ox_ok(good) ? ox_cast(op->g, good, ox_dtype(all)) : POISON };
-        *info = info_of(op, &e);
-    }
+    if (info)
+        *info = cholesky_info(op, a, pivots, n);
     return ox_ok(*l);
 }
 
@@ -550,9 +566,9 @@ static Ox lower_cholesky(Op *op)
 static Value lower_cholesky_ex(Op *op)
 {
     Ox out[2];
-    return cholesky(op, arg(op, "self"), arg_bool(op, "upper"), &out[0], &out[1])
-        ? result_tuple(op, out, 2)
-        : val_poison();
+    if (!cholesky(op, arg(op, "self"), arg_bool(op, "upper"), &out[0], &out[1]))
+        return val_poison();
+    return result_tuple(op, out, 2);
 }
 
 /* a X = b for a factor of a */
@@ -576,12 +592,14 @@ static Ox lower_cholesky_inverse(Op *op)
 {
     Ox l = arg(op, "self");
     int n;
-    return square(op, l, &n) ? solve_by_factor(op, l, identity(op, l, n), arg_bool(op, "upper"))
-                             : POISON;
+    if (!square(op, l, &n))
+        return POISON;
+    return solve_by_factor(op, l, identity(op, l, n), arg_bool(op, "upper"));
 }
 
 /* ---- powers ---- */
 
+/* By squaring: a^5 is a (a^2)^2. A negative power is that of the inverse. */
 static Ox lower_matrix_power(Op *op)
 {
     Ox a = matrix_arg(op);
@@ -608,20 +626,18 @@ static Ox lower_matrix_power(Op *op)
 
 /* ---- the exponential: exp(a / 2^s) as a sum, squared s times ---- */
 
-enum {
-    TERMS = 18,
-    SQUARINGS = 1100
-}; /* 1/19! is below the last digit of a double; 2^1100 is above the largest one */
+/* TERMS: 1/19! is below the last digit of a double. SQUARINGS: 2^1100 is above the largest one. */
+enum { TERMS = 18, SQUARINGS = 1100 };
 
-/* state: a batch of matrices, of which those with more than k squarings to come are squared; data:
- * how many each takes */
+/* state: a batch of matrices; those that still need squaring in iteration k are squared. data: how
+ * many squarings each matrix needs. */
 static void square_once(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     Ox times = *(const Ox *)data;
     Ox one = ox_int(op->g, 1);
     Ox k_next = ox(op, "Add", k, one);
-    Ox open = ox(op, "Less", k, times);
-    next[0] = ox(op, "Where", open, matrix_product(op, state[0], state[0]), state[0]);
+    Ox more = ox(op, "Less", k, times);
+    next[0] = ox(op, "Where", more, matrix_product(op, state[0], state[0]), state[0]);
     *go = any_of(op, ox(op, "Less", k_next, times));
 }
 
@@ -636,8 +652,8 @@ static Ox exp_of_small(Op *op, Ox a, Ox eye)
     return sum;
 }
 
-/* How often each matrix is halved until its Frobenius norm is at most 1; one that holds an infinity
- * or no number, never. */
+/* How often each matrix must be halved until its Frobenius norm is at most 1; a matrix with an
+ * infinity or NaN: 0. */
 static Ox halvings(Op *op, Ox a)
 {
     Ox largest = ox_number(op->g, DT_DOUBLE, 1e300);
@@ -653,6 +669,7 @@ static Ox halvings(Op *op, Ox a)
     return ox(op, "Where", both, ox(op, "Ceil", twos), zero);
 }
 
+/* exp(a) in double: a is halved until it is small, and the sum is squared as often. */
 static Ox lower_matrix_exp(Op *op)
 {
     Ox a = arg(op, "self");
@@ -678,11 +695,14 @@ static Ox lower_matrix_exp(Op *op)
 
 /* ---- systems of tensors: both sides as matrices ---- */
 
+/* The inverse of a as a matrix, whose rows are the first `ind` axes; these come last in the
+ * result. */
 static Ox lower_tensorinv(Op *op)
 {
-    Ox a = arg(op, "self"), out;
+    Ox a = arg(op, "self");
+    Ox out;
     int64_t ind = arg_int(op, "ind");
-    int rank, n = 0;
+    int rank;
     if (!need_rank(op, a, 4, &rank) || ctx_failed(op->cx))
         return POISON;
     if (ind <= 0 || ind >= rank)
@@ -690,54 +710,67 @@ static Ox lower_tensorinv(Op *op)
             op, E_VALUE,
             "Expected a strictly positive integer for 'ind' below the number of dimensions");
     const Dim *d = a->type->dim;
+    Dim dims[MAX_RANK];
     Dim matrix[2] = { dim_product(op->cx, d, (int)ind),
-                      dim_product(op->cx, d + ind, rank - (int)ind) },
-        dims[MAX_RANK];
+                      dim_product(op->cx, d + ind, rank - (int)ind) };
     for (int i = 0; i < rank; i++)
-        dims[n++] = d[(i + ind) % rank];
-    return inverse(op, reshape_to(op, a, matrix, 2), &out, NULL) ? reshape_to(op, out, dims, rank)
-                                                                 : POISON;
+        dims[i] = d[(i + ind) % rank];
+    if (!inverse(op, reshape_to(op, a, matrix, 2), &out, NULL))
+        return POISON;
+    return reshape_to(op, out, dims, rank);
 }
 
-/* a x = b over the last dims of a, as many as are not b's; `dims` go there first */
-static Ox lower_tensorsolve(Op *op)
+/* perm: the axes that `dims` names last, in that order, the others before them. */
+static bool named_last(Op *op, int rank, int *perm)
 {
-    Ox a = arg(op, "self");
-    Ox b = arg(op, "other");
-    Ox x;
     Ints last = arg_ints(op, "dims");
-    int rank, b_rank, perm[MAX_RANK], n = 0;
     bool moved[MAX_RANK] = { false };
-    if (!need_rank(op, a, 4, &rank) || !need_rank(op, b, 2, &b_rank) || ctx_failed(op->cx))
-        return POISON;
+    int n = 0;
     for (size_t i = 0; i < last.n; i++) {
         int64_t d = last.at[i] + (last.at[i] < 0 ? rank : 0);
         if (d < 0 || d >= rank || moved[d])
-            return op_fail(op, E_VALUE,
-                           "linalg.tensorsolve: dim %lld is out of range or there twice",
-                           (long long)last.at[i]);
+            return fail(op->cx, E_VALUE,
+                        "linalg.tensorsolve: dim %lld is out of range or there twice",
+                        (long long)last.at[i]);
         moved[d] = true;
         perm[rank - (int)last.n + (int)i] = (int)d;
     }
     for (int i = 0; i < rank; i++)
         if (!moved[i])
             perm[n++] = i;
+    return !ctx_failed(op->cx);
+}
+
+/* x of a x = b: a's last axes, as many as b has not, are those of x; `dims` names axes of a that
+ * are moved to the end before. */
+static Ox lower_tensorsolve(Op *op)
+{
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
+    Ox x;
+    int rank, b_rank;
+    int perm[MAX_RANK];
+    if (!need_rank(op, a, 4, &rank) || !need_rank(op, b, 2, &b_rank) || ctx_failed(op->cx) ||
+        !named_last(op, rank, perm))
+        return POISON;
     a = permute_to(op, a, perm, rank);
     Dim size = type_numel(op->cx, b->type);
     Dim matrix[2] = { size, size };
     Dim column[2] = { size, dim_int(op->cx, 1) };
-    if (!ox_ok(a) || rank < b_rank)
-        return ox_ok(a)
-            ? op_fail(op, E_VALUE,
-                      "linalg.tensorsolve: A must have at least as many dimensions as B")
-            : POISON;
+    if (!ox_ok(a))
+        return POISON;
+    if (rank < b_rank)
+        return op_fail(op, E_VALUE,
+                       "linalg.tensorsolve: A must have at least as many dimensions as B");
     const Dim *rest = a->type->dim + b_rank;
     if (!dim_require(op->cx, type_numel(op->cx, a->type), dim_mul(op->cx, size, size),
                      "linalg.tensorsolve: A must be square once its dims are joined"))
         return POISON;
     Ox as = reshape_to(op, a, matrix, 2);
     Ox bs = reshape_to(op, b, column, 2);
-    return solve(op, as, bs, &x, NULL) ? reshape_to(op, x, rest, rank - b_rank) : POISON;
+    if (!solve(op, as, bs, &x, NULL))
+        return POISON;
+    return reshape_to(op, x, rest, rank - b_rank);
 }
 
 /* The largest singular value over the smallest, or the other way round. */
