@@ -10,15 +10,23 @@ static bool is_legacy_empty(Ox x, int rank)
     return ox_rank(x) == 1 && rank != 1 && dim_is(ox_dim(x, 0), 0);
 }
 
+/* Argument `tensors`; an empty list fails with PyTorch's message. */
+static bool some_tensors(Op *op, Oxs *xs, const char *message)
+{
+    *xs = arg_list(op, "tensors");
+    if (ctx_failed(op->cx))
+        return false;
+    return xs->n > 0 || fail(op->cx, E_VALUE, "%s", message);
+}
+
+/* Concat of all but the legacy empty tensors. */
 static Ox lower_cat(Op *op)
 {
-    Oxs xs = arg_list(op, "tensors");
+    Oxs xs;
     Oxs kept = { 0 };
     int rank = 1, axis, each;
-    if (xs.n == 0)
-        return ctx_failed(op->cx)
-            ? POISON
-            : op_fail(op, E_VALUE, "torch.cat(): expected a non-empty list of Tensors");
+    if (!some_tensors(op, &xs, "torch.cat(): expected a non-empty list of Tensors"))
+        return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &each))
             return POISON;
@@ -36,37 +44,45 @@ static Ox lower_cat(Op *op)
 /* Concat once each tensor has the new axis. dim counts in the result, one rank up. */
 static Ox lower_stack(Op *op)
 {
-    Oxs xs = arg_list(op, "tensors");
+    Oxs xs;
     int rank, axis;
-    if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON
-                                  : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
-    if (!need_rank(op, xs.at[0], -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
+    if (!some_tensors(op, &xs, "stack expects a non-empty TensorList") ||
+        !need_rank(op, xs.at[0], -1, &rank) || !arg_dim(op, "dim", rank + 1, &axis))
         return POISON;
     Ox *at = new_array(op->cx, Ox, xs.n);
-    for (size_t i = 0; at && i < xs.n; i++)
+    if (!at)
+        return POISON;
+    for (size_t i = 0; i < xs.n; i++)
         at[i] = unsqueeze_axis(op, xs.at[i], axis);
-    return at ? concat_axis(op, at, xs.n, axis) : POISON;
+    return concat_axis(op, at, xs.n, axis);
 }
 
+/* x with axes of size 1 in front, up to this rank; dstack's third axis comes last. */
 static Ox at_least(Op *op, Ox x, int rank)
 {
     while (ox_ok(x) && ox_rank(x) < rank)
-        x = unsqueeze_axis(op, x,
-                           ox_rank(x) == 2 ? 2 : 0); /* dstack adds its third axis at the end */
+        x = unsqueeze_axis(op, x, ox_rank(x) == 2 ? 2 : 0);
     return x;
 }
 
-/* vstack, dstack: tensors of at least `datum` dims, joined along that many minus one; hstack: along
- * 1, or 0 for vectors. */
+/* The axis along which hstack (1), vstack (2) and dstack (3) join tensors of this rank. */
+static int stack_axis(int64_t which, int rank)
+{
+    switch (which) {
+    case 1:  return rank == 1 ? 0 : 1;
+    case 2:  return 0;
+    default: return 2;
+    }
+}
+
+/* hstack, vstack, dstack. row->datum: the least rank of each tensor, 1, 2 or 3. The row does not
+ * promote, because a 0-d tensor counts as much as the others here: PyTorch gives it axes first. */
 static Ox lower_nstack(Op *op)
 {
-    Oxs xs = arg_list(op, "tensors");
+    Oxs xs;
     int least = (int)op->row->datum, rank;
-    if (xs.n == 0)
-        return ctx_failed(op->cx) ? POISON
-                                  : op_fail(op, E_VALUE, "stack expects a non-empty TensorList");
-    if (!one_type(op, xs.at, xs.n)) /* PyTorch gives them their axes first */
+    if (!some_tensors(op, &xs, "stack expects a non-empty TensorList") ||
+        !one_type(op, xs.at, xs.n))
         return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
@@ -75,20 +91,16 @@ static Ox lower_nstack(Op *op)
     }
     if (!ox_ok(xs.at[0]))
         return POISON;
-    int axis = least == 1 ? (ox_rank(xs.at[0]) == 1 ? 0 : 1) : least - 2 + (least == 3);
-    return concat_axis(op, xs.at, xs.n, axis);
+    return concat_axis(op, xs.at, xs.n, stack_axis(least, ox_rank(xs.at[0])));
 }
 
-/* column_stack: vectors become columns. */
+/* column_stack: vectors become columns. As in lower_nstack(), the row does not promote. */
 static Ox lower_column_stack(Op *op)
 {
-    Oxs xs = arg_list(op, "tensors");
+    Oxs xs;
     int rank;
-    if (xs.n == 0)
-        return ctx_failed(op->cx)
-            ? POISON
-            : op_fail(op, E_VALUE, "column_stack expects a non-empty TensorList");
-    if (!one_type(op, xs.at, xs.n)) /* PyTorch gives them their axes first */
+    if (!some_tensors(op, &xs, "column_stack expects a non-empty TensorList") ||
+        !one_type(op, xs.at, xs.n))
         return POISON;
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank))
@@ -199,10 +211,11 @@ static Ox lower_chunk_cat(Op *op)
         dims[axis + 1] = rest;
         xs.at[i] = reshape_to(op, full, dims, axis + 2);
     }
-    return xs.n ? concat_axis(op, xs.at, xs.n, axis + 1)
-        : ctx_failed(op->cx)
-        ? POISON
-        : op_fail(op, E_VALUE, "_chunk_cat expects a non-empty input tensor list");
+    if (ctx_failed(op->cx))
+        return POISON;
+    if (xs.n == 0)
+        return op_fail(op, E_VALUE, "_chunk_cat expects a non-empty input tensor list");
+    return concat_axis(op, xs.at, xs.n, axis + 1);
 }
 
 /* ---- several tensors of one shape ---- */
@@ -223,33 +236,46 @@ static Value item_as(Op *op, Value item, const char *view, const Dim *dims, int 
     return val_ok(item) ? call_op(op, view, args, 2) : item;
 }
 
+/* The shape that all tensors broadcast to: [3, 1] and [4] give [3, 4]. */
+static bool common_shape(Op *op, Oxs xs, Dim *dims, int *rank)
+{
+    *rank = 0;
+    for (size_t i = 0; i < xs.n; i++) {
+        int each;
+        if (!need_rank(op, xs.at[i], -1, &each))
+            return false;
+        *rank = each > *rank ? each : *rank;
+    }
+    for (int i = 0; i < *rank; i++)
+        dims[i] = dim_int(op->cx, 1);
+    for (size_t i = 0; i < xs.n; i++) {
+        int added = *rank - ox_rank(xs.at[i]);
+        for (int k = added; k < *rank; k++)
+            if (!dim_broadcast(op->cx, dims[k], ox_dim(xs.at[i], k - added), &dims[k]))
+                return fail(op->cx, E_VALUE,
+                            "The size of tensor %zu does not match the others at dimension %d", i,
+                            k);
+    }
+    return true;
+}
+
+/* A list of views, each tensor expanded to the common shape. */
 static Value lower_broadcast_tensors(Op *op)
 {
-    Value list = arg_value(op, "tensors"), *out;
+    Value list = arg_value(op, "tensors");
     Oxs xs = arg_list(op, "tensors");
     Dim dims[MAX_RANK];
-    int rank = 0, each;
-    for (size_t i = 0; i < xs.n; i++) {
-        if (!need_rank(op, xs.at[i], -1, &each))
-            return val_poison();
-        rank = each > rank ? each : rank;
-    }
-    for (int i = 0; i < rank; i++)
-        dims[i] = dim_int(op->cx, 1);
+    int rank;
+    if (!common_shape(op, xs, dims, &rank))
+        return val_poison();
+    Value *out = new_array(op->cx, Value, xs.n + 1);
+    if (!out)
+        return val_poison();
     for (size_t i = 0; i < xs.n; i++)
-        for (int k = 0, r = ox_rank(xs.at[i]); k < r; k++)
-            if (!dim_broadcast(op->cx, dims[rank - r + k], ox_dim(xs.at[i], k),
-                               &dims[rank - r + k])) {
-                fail(op->cx, E_VALUE,
-                     "The size of tensor %zu does not match the others at dimension %d", i,
-                     rank - r + k);
-                return val_poison();
-            }
-    out = new_array(op->cx, Value, xs.n + 1);
-    for (size_t i = 0; out && i < xs.n; i++)
         out[i] = item_as(op, list.tuple->at[i], "aten::expand", dims, rank);
-    return out && !ctx_failed(op->cx) ? val_list(op->cx, out, (int64_t)xs.n, "Tensor")
-                                      : val_poison();
+    if (ctx_failed(op->cx))
+        return val_poison();
+    return val_list(op->cx, out, (int64_t)xs.n, "Tensor");
 }
 
 /* indexing="xy" swaps the first two axes of the result. */
@@ -279,7 +305,8 @@ static Value lower_meshgrid(Op *op)
     return ctx_failed(op->cx) ? val_poison() : val_list(op->cx, out, n, "Tensor");
 }
 
-/* Every combination of one element of each: a row. */
+/* Every combination of one element of each vector, a row each. Vector i is expanded along axis i
+ * of a grid of n axes, which is flattened to a column. */
 static Ox lower_cartesian_prod(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
@@ -293,25 +320,27 @@ static Ox lower_cartesian_prod(Op *op)
                            type_text(op->cx, xs.at[i]->type)->s);
         dims[i] = ox_dim(xs.at[i], 0);
     }
-    if (n < 2)
-        return n                 ? xs.at[0]
-            : ctx_failed(op->cx) ? POISON
-                                 : op_fail(op, E_VALUE, "cartesian_prod: a tensor is needed");
+    if (ctx_failed(op->cx))
+        return POISON;
+    if (n == 0)
+        return op_fail(op, E_VALUE, "cartesian_prod: a tensor is needed");
+    if (n == 1)
+        return xs.at[0];
     Dim column[2] = { dim_product(op->cx, dims, n), dim_int(op->cx, 1) };
     for (int i = 0; i < n; i++) {
         Dim shape[MAX_RANK];
         for (int k = 0; k < n; k++)
             shape[k] = k == i ? dims[i] : dim_int(op->cx, 1);
-        xs.at[i] = reshape_to(op, expand_dims(op, reshape_to(op, xs.at[i], shape, n), dims, n),
-                              column, 2);
+        Ox along = reshape_to(op, xs.at[i], shape, n);
+        xs.at[i] = reshape_to(op, expand_dims(op, along, dims, n), column, 2);
     }
     return concat_axis(op, xs.at, xs.n, 1);
 }
 
 enum { LARGE_TABLE = 4096 };
 
-/* The next r numbers below n in order, each above the one before it, or not below it (again);
- * false: these were the last. */
+/* Step to the next r numbers below n, each above the one before it (again: or equal); false: there
+ * is none. 0 1, then 0 2, then 1 2 for n = 3. */
 static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
 {
     int64_t i = r - 1;
@@ -325,8 +354,8 @@ static bool next_combination(int64_t *at, int64_t r, int64_t n, bool again)
     return true;
 }
 
-/* The same where n is open, or would make a large table: the places of a grid of r axes at which
- * each number is below the next. */
+/* combinations() where n is dynamic, or the table would be large: the indices of a grid of r axes
+ * at which each number is below the next. */
 static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
 {
     Ctx *cx = op->cx;
@@ -336,6 +365,7 @@ static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
     Ox all = ox(op, "Range", from, end, by);
     Ox ordered = NULL;
     Ox before = NULL;
+    const char *compare = again ? "LessOrEqual" : "Less";
     if (r == 1)
         return unsqueeze_axis(op, all, 1);
     for (int k = 0; k < r; k++) {
@@ -343,14 +373,18 @@ static Ox combinations_of_grid(Op *op, Dim n, int r, bool again)
         for (int i = 0; i < r; i++)
             dims[i] = i == k ? n : dim_int(cx, 1);
         Ox here = reshape_to(op, all, dims, r);
-        Ox below = before ? ox(op, again ? "LessOrEqual" : "Less", before, here) : NULL;
-        ordered = ordered ? ox(op, "And", ordered, below) : below;
+        if (before) {
+            Ox below = ox_make(op->g, compare, INPUTS(before, here), NULL, 0);
+            ordered = ordered ? ox(op, "And", ordered, below) : below;
+        }
         before = here;
     }
     Ox places = ox(op, "NonZero", ordered);
     return ox_ok(places) ? permute_to(op, places, (int[]){ 1, 0 }, 2) : POISON;
 }
 
+/* See internal.h: a constant table where n is known and the table small, else the places of a
+ * grid. */
 Ox combinations(Op *op, Dim size, int r, bool again)
 {
     int64_t n;

@@ -1,9 +1,9 @@
 /* pad.c - padding with a constant, by reflection, by repeating the border, around the other end.
  *
  * PyTorch lists pairs from the last axis on, ONNX all begins, then all ends. A negative number
- * cuts; beside a border that is reflected or repeated PyTorch reads the uncut axis, so there the
- * elements are named one by one. Circular padding is Pad's "wrap" from opset 19 on where the sizes
- * are known, else a Concat of the ends. */
+ * cuts. Where the border is reflected or repeated, PyTorch cuts after it has padded, so such an
+ * axis is a Gather of its elements. Circular padding is Pad's "wrap" from opset 19 on where the
+ * sizes are known, else a Concat of the ends. */
 #include "ops/internal.h"
 
 typedef enum { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_CIRCULAR } PadMode;
@@ -16,6 +16,7 @@ typedef struct Padding {
     Dim begin[MAX_RANK], end[MAX_RANK];
 } Padding;
 
+/* Pairs of numbers as begins and ends of each axis: [1, 2] of rank 2 gives begins 0 1, ends 0 2. */
 static bool padding_of(Op *op, Padding *p, Ox x, Dims pad, PadMode mode)
 {
     int n = (int)pad.n / 2;
@@ -27,8 +28,8 @@ static bool padding_of(Op *op, Padding *p, Ox x, Dims pad, PadMode mode)
         return fail(op->cx, E_VALUE,
                     "Padding length must be divisible by 2 and at most twice the number of "
                     "dimensions of the input");
-    if (mode != PAD_CONSTANT && p->rank != n + 1 &&
-        p->rank != n + 2) /* what stands before is channels, and perhaps a batch */
+    bool layout_known = p->rank == n + 1 || p->rank == n + 2; /* channels, perhaps a batch */
+    if (mode != PAD_CONSTANT && !layout_known)
         return fail(op->cx, E_VALUE, "Padding size %zu is not supported for %dD input tensor.",
                     pad.n, p->rank);
     for (int i = 0; i < p->rank; i++) {
@@ -39,7 +40,7 @@ static bool padding_of(Op *op, Padding *p, Ox x, Dims pad, PadMode mode)
     return true;
 }
 
-/* What PyTorch itself refuses, where the sizes tell. */
+/* Does PyTorch accept the padding? Unknown sizes are taken to fit. */
 static bool padding_fits(Op *op, const Padding *p)
 {
     for (int i = 0; i < p->rank; i++) {
@@ -121,39 +122,63 @@ static Ox pad_node(Op *op, const Padding *p, Ox value)
                    STRING("mode", str_of(op->cx, onnx_modes[p->mode])));
 }
 
+static bool is_padded(const Padding *p)
+{
+    for (int i = 0; i < p->rank; i++)
+        if (!unpadded(p, i))
+            return true;
+    return false;
+}
+
+static bool cuts(Op *op, const Padding *p, int axis)
+{
+    Dim zero = dim_int(op->cx, 0);
+    return dim_lt(op->cx, p->begin[axis], zero) == YES || dim_lt(op->cx, p->end[axis], zero) == YES;
+}
+
+/* Reflected and repeated borders: pad the axes that are also cut, by a Gather each. */
+static void pad_cut_axes(Op *op, Padding *p)
+{
+    Dim zero = dim_int(op->cx, 0);
+    for (int i = 0; i < p->rank && ox_ok(p->x); i++)
+        if (cuts(op, p, i)) {
+            p->x = by_places(op, p, i);
+            p->begin[i] = zero;
+            p->end[i] = zero;
+        }
+}
+
+/* Can Pad's "wrap" do it? It has no negative numbers, and ONNX Runtime's takes no empty tensor. */
+static bool has_wrap(Op *op, const Padding *p)
+{
+    for (int i = 0; i < p->rank; i++)
+        if (cuts(op, p, i))
+            return false;
+    return op->g->target >= 19 && type_static(p->x->type, NULL);
+}
+
+/* Circular padding axis by axis: a Concat of the ends. */
+static Ox wrapped_axes(Op *op, Padding *p)
+{
+    for (int i = 1; i < p->rank && ox_ok(p->x); i++)
+        if (!unpadded(p, i))
+            p->x = wrapped(op, p, i);
+    return p->x;
+}
+
+/* x padded by `pad`, pairs of numbers from the last axis on. value: PAD_CONSTANT's. */
 static Ox padded(Op *op, Ox x, Dims pad, PadMode mode, Ox value)
 {
     Padding p;
-    bool some = false;
-    bool known_positive = true;
-    Dim zero = dim_int(op->cx, 0);
     if (!padding_of(op, &p, x, pad, mode) || !padding_fits(op, &p))
         return POISON;
-    for (int i = 0; i < p.rank && ox_ok(p.x); i++)
-        if (!unpadded(&p, i)) {
-            some = true;
-            bool cuts = dim_lt(op->cx, p.begin[i], zero) == YES ||
-                dim_lt(op->cx, p.end[i], zero) == YES;
-            known_positive &= !cuts;
-            if (cuts && (mode == PAD_REFLECT || mode == PAD_EDGE)) {
-                p.x = by_places(op, &p, i);
-                p.begin[i] = p.end[i] = zero;
-            }
-        }
-    if (!some || !ox_ok(p.x))
+    if (mode == PAD_REFLECT || mode == PAD_EDGE)
+        pad_cut_axes(op, &p);
+    if (!ox_ok(p.x) || !is_padded(&p))
         return p.x;
-    bool has_wrap = op->g->target >= 19 && known_positive &&
-        type_static(p.x->type, NULL); /* ONNX Runtime's takes no empty tensor */
-    if (mode == PAD_CIRCULAR && !has_wrap) {
-        for (int i = 1; i < p.rank && ox_ok(p.x); i++)
-            if (!unpadded(&p, i))
-                p.x = wrapped(op, &p, i);
-        return p.x;
-    }
-    some = false;
-    for (int i = 0; i < p.rank; i++)
-        some |= !unpadded(&p, i);
-    return some ? pad_node(op, &p, value) : p.x;
+    if (mode == PAD_CIRCULAR && !has_wrap(op, &p))
+        return wrapped_axes(op, &p);
+    return pad_node(op, &p, value);
 }
 
 /* value may be None, an int, a float. */

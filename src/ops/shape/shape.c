@@ -173,6 +173,8 @@ static Ox lower_tile(Op *op)
         return POISON;
     size_t n = dims.n > (size_t)rank ? dims.n : (size_t)rank;
     full.at = new_array(op->cx, Dim, n + 1);
+    if (!full.at)
+        return POISON;
     for (; full.n < n; full.n++)
         full.at[full.n] = full.n < n - dims.n ? dim_int(op->cx, 1) : dims.at[full.n - (n - dims.n)];
     return tiled(op, x, full);
@@ -289,27 +291,51 @@ static Ox lower_flip_axis(Op *op)
                              : op_fail(op, E_VALUE, "Input must be >= %d-d.", axis.at[0] + 1);
 }
 
-/* k quarter turns from the first axis towards the second */
+/* An axis counted from the front; -1 when it is out of range. */
+static int axis_from_front(int64_t dim, int rank)
+{
+    int64_t axis = dim < 0 ? dim + rank : dim;
+    return axis >= 0 && axis < rank ? (int)axis : -1;
+}
+
+/* Two different axes in range: those that rot90 turns. */
+static bool turned_axes(Op *op, int rank, int *a, int *b)
+{
+    Ints dims = arg_ints(op, "dims");
+    if (ctx_failed(op->cx))
+        return false;
+    if (dims.n == 2) {
+        *a = axis_from_front(dims.at[0], rank);
+        *b = axis_from_front(dims.at[1], rank);
+        if (*a >= 0 && *b >= 0 && *a != *b)
+            return true;
+    }
+    return fail(op->cx, E_VALUE,
+                "rot90: two different dims in range of the tensor's %d dimensions are needed",
+                rank);
+}
+
+/* k quarter turns from the first axis towards the second: flip one axis and exchange both; a half
+ * turn flips both. */
 static Ox lower_rot90(Op *op)
 {
     Ox x = arg(op, "self");
-    Ints dims = arg_ints(op, "dims");
-    int rank, perm[MAX_RANK], turns = (int)(((arg_int(op, "k") % 4) + 4) % 4);
-    if (!need_rank(op, x, 2, &rank) || ctx_failed(op->cx))
+    int rank, a, b;
+    int perm[MAX_RANK];
+    int turns = (int)(((arg_int(op, "k") % 4) + 4) % 4);
+    if (!need_rank(op, x, 2, &rank) || !turned_axes(op, rank, &a, &b))
         return POISON;
-    int64_t a = dims.n == 2 ? dims.at[0] + (dims.at[0] < 0 ? rank : 0) : -1;
-    int64_t b = dims.n == 2 ? dims.at[1] + (dims.at[1] < 0 ? rank : 0) : -1;
-    if (a < 0 || a >= rank || b < 0 || b >= rank || a == b)
-        return op_fail(
-            op, E_VALUE,
-            "rot90: two different dims in range of the tensor's %d dimensions are needed", rank);
-    Axes over = { .at = { (int)(turns == 1 ? b : a), (int)b }, .n = turns == 2 ? 2 : 1 };
     if (turns == 0)
         return x;
+    Axes over = { .at = { turns == 1 ? b : a, b }, .n = turns == 2 ? 2 : 1 };
     Ox out = flipped(op, x, &over);
+    if (turns == 2)
+        return out;
     for (int i = 0; i < rank; i++)
-        perm[i] = i == a ? (int)b : i == b ? (int)a : i;
-    return turns == 2 ? out : permute_to(op, out, perm, rank);
+        perm[i] = i;
+    perm[a] = b;
+    perm[b] = a;
+    return permute_to(op, out, perm, rank);
 }
 
 /* The last `by` elements of the axis come first. */
@@ -319,17 +345,19 @@ static Ox rolled(Op *op, Ox x, int axis, Dim by)
     Dim zero = dim_int(op->cx, 0);
     if (dim_is(size, 0))
         return x;
-    Dim shift = dim_mod(
-        op->cx, by,
-        dim_max(op->cx, size, dim_int(op->cx, 1))); /* nothing is divided by a size of 0 */
-    if (!shift || dim_eq(op->cx, shift, zero) == YES)
-        return shift ? x : POISON;
+    Dim divisor = dim_max(op->cx, size, dim_int(op->cx, 1)); /* a dynamic size may be 0 */
+    Dim shift = dim_mod(op->cx, by, divisor);
+    if (!shift)
+        return POISON;
+    if (dim_eq(op->cx, shift, zero) == YES)
+        return x;
     Dim cut = dim_sub(op->cx, size, shift);
     Ox front = slice_axis(op, x, axis, zero, cut, 1);
     Ox back = slice_axis(op, x, axis, cut, size, 1);
     return concat_axis(op, (const Ox[]){ back, front }, 2, axis);
 }
 
+/* roll of each named axis in turn; without dims, of the flattened tensor. */
 static Ox lower_roll(Op *op)
 {
     Ox x = arg(op, "self");
@@ -369,9 +397,10 @@ static Ox split_axis(Op *op, Ox x, int axis, const Dim *sizes, int n)
     return reshape_to(op, x, dims, k);
 }
 
+/* [N, C, ..]: the channels as [groups, each], transposed and flattened again. */
 static Ox lower_channel_shuffle(Op *op)
 {
-    Ox x = arg(op, "self"), wide;
+    Ox x = arg(op, "self");
     Dim groups = arg_dim_expr(op, "groups"), each;
     int rank, perm[MAX_RANK];
     if (!need_rank(op, x, 4, &rank))
@@ -387,9 +416,11 @@ static Ox lower_channel_shuffle(Op *op)
     }
     if (!each)
         return POISON;
-    wide = split_axis(op, x, 1, (const Dim[]){ groups, each }, 2);
+    Ox wide = split_axis(op, x, 1, (const Dim[]){ groups, each }, 2);
     for (int i = 0; i <= rank; i++)
-        perm[i] = i == 1 ? 2 : i == 2 ? 1 : i;
+        perm[i] = i;
+    perm[1] = 2;
+    perm[2] = 1;
     return reshape_to(op, permute_to(op, wide, perm, rank + 1), x->type->dim, rank);
 }
 

@@ -73,8 +73,10 @@ static bool bound(Op *op, const char *name, Dim size, Dim deflt, Dim *out)
         return *out = deflt, true;
     Dim d = arg_dim_expr(op, name);
     int64_t v;
-    if (dim_known(d, &v) && v == INT64_MAX)
-        return *out = size, true;
+    if (dim_known(d, &v) && v == INT64_MAX) {
+        *out = size;
+        return true;
+    }
     *out = dim_max(cx, dim_int(cx, 0), dim_min(cx, from_front(cx, d, size), size));
     return true;
 }
@@ -85,6 +87,8 @@ typedef struct Span {
     int64_t step;
 } Span;
 
+/* The slice that the arguments name, with bounds counted from the front and cut to the axis:
+ * x[-2:9] of size 5 is 3 to 5. */
 static bool slice_span(Op *op, Ox x, Span *s)
 {
     int rank;
@@ -105,15 +109,23 @@ static bool slice_span(Op *op, Ox x, Span *s)
     return !ctx_failed(op->cx);
 }
 
-/* A bound that counts from the end of an axis whose size is open, as it was written: ONNX counts
- * from the end as Python does. */
+/* A negative bound of an axis of dynamic size, as it was written: ONNX counts from the end as
+ * Python does. NULL: the bound is another. */
 static Ox from_the_end(Op *op, const char *name, Dim size)
 {
     int64_t v;
-    bool open = arg_given(op, name) && !dim_known(size, NULL);
-    return open && dim_known(arg_dim_expr(op, name), &v) && v < 0 ? ints(op, v) : NULL;
+    if (!arg_given(op, name) || dim_known(size, NULL))
+        return NULL;
+    return dim_known(arg_dim_expr(op, name), &v) && v < 0 ? ints(op, v) : NULL;
 }
 
+/* The end of a slice as a value: INT64_MAX where it is the end of the axis. */
+static Ox end_value(Op *op, Dim end, Dim size)
+{
+    return dim_eq(op->cx, end, size) == YES ? ints(op, INT64_MAX) : ox_dims(op->g, &end, 1);
+}
+
+/* Slice, with known numbers where it can: x[:-1] of a dynamic axis is Slice from 0 to -1. */
 static Ox lower_slice(Op *op)
 {
     Ox x = arg(op, "self");
@@ -124,10 +136,10 @@ static Ox lower_slice(Op *op)
     Ox to = from_the_end(op, "end", ox_dim(x, s.axis));
     if (!from && !to)
         return slice_axis(op, x, s.axis, s.start, s.end, s.step);
-    from = from ? from : ox_dims(op->g, &s.start, 1);
-    to = to                                               ? to
-        : dim_eq(op->cx, s.end, ox_dim(x, s.axis)) == YES ? ints(op, INT64_MAX)
-                                                          : ox_dims(op->g, &s.end, 1);
+    if (!from)
+        from = ox_dims(op->g, &s.start, 1);
+    if (!to)
+        to = end_value(op, s.end, ox_dim(x, s.axis));
     Ox axes = ints(op, s.axis);
     Ox by = ints(op, s.step);
     return s.step == 1 ? ox(op, "Slice", x, from, to, axes)
@@ -166,8 +178,8 @@ static Ox write_slice(Op *op, Ox base, Ox part)
                        : replace_strided(op, base, part, &s);
 }
 
-/* start may be a tensor: its elements are counted from it. One that depends on data may count from
- * the end. */
+/* The indices that narrow() with a tensor as start reads: start, start + 1, .. ; a negative start
+ * counts from the end. */
 static Ox narrow_rows(Op *op, Ox x, int *axis)
 {
     Ox start = arg_typed(op, "start", DT_INT64);
@@ -204,6 +216,7 @@ static Ox write_narrow_tensor(Op *op, Ox base, Ox part)
     return ox_ok(rows) ? replace_rows(op, base, part, axis, rows) : POISON;
 }
 
+/* The slice that narrow's arguments name; out of range is PyTorch's error. */
 static bool narrow_span(Op *op, Ox x, Span *s)
 {
     int rank;

@@ -1,5 +1,5 @@
-/* split.c - lists of parts along an axis. Each is a view, the slice of the argument that it is; one
- * Split makes them all. */
+/* split.c - lists of parts along an axis. One Split node makes all parts; each part is a view of
+ * the argument, as if aten::slice had made it. */
 #include "ops/internal.h"
 
 /* The view that aten::slice would have made, reading a value that is there already. */
@@ -19,6 +19,7 @@ static Value part_view(Op *op, int axis, Dim start, Dim end, Ox read)
                     .t = tensor_view(op->cx, op->call->arg[0].t, &call->view, read) };
 }
 
+/* The list of n parts of these sizes. */
 static Value parts(Op *op, Ox x, int axis, const Dim *sizes, size_t n)
 {
     Ox *out = new_array(op->cx, Ox, n + 1);
@@ -42,6 +43,8 @@ static Value parts(Op *op, Ox x, int axis, const Dim *sizes, size_t n)
     return val_list(op->cx, views, (int64_t)n, "Tensor");
 }
 
+/* Parts of size `each`, the last of the rest: 7 by 3 gives 3 3 1. An empty axis gives one empty
+ * part. The axis must be known, because the length of the list is. */
 static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
 {
     int64_t size;
@@ -64,6 +67,7 @@ static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
     return parts(op, x, axis, sizes.at, sizes.n);
 }
 
+/* Arguments `self` and `dim`. */
 static bool parts_axis(Op *op, Ox *x, int *axis)
 {
     int rank;
@@ -98,6 +102,19 @@ static Value lower_split_sizes(Op *op)
     return parts(op, x, axis, sizes.at, sizes.n);
 }
 
+/* n parts of one size. */
+static Value equal_parts(Op *op, Ox x, int axis, Dim each, int64_t n)
+{
+    Dim *sizes = new_array(op->cx, Dim, n);
+    if (!sizes)
+        return val_poison();
+    for (int64_t i = 0; i < n; i++)
+        sizes[i] = each;
+    return parts(op, x, axis, sizes, (size_t)n);
+}
+
+/* Parts of size ceil(size / chunks): 7 by 3 gives 3 3 1, and 4 by 3 only 2 2. An empty axis gives
+ * `chunks` empty parts. A dynamic size must be a multiple of chunks. */
 static Value lower_chunk(Op *op)
 {
     Ox x;
@@ -112,17 +129,17 @@ static Value lower_chunk(Op *op)
         return val_poison();
     }
     Dim whole = ox_dim(x, axis);
-    bool known = dim_known(whole, &size);
-    if (known ? size == 0 : dim_divide(op->cx, whole, dim_int(op->cx, n), &each)) {
-        Dim *sizes = new_array(op->cx, Dim, n);
-        for (int64_t i = 0; sizes && i < n; i++)
-            sizes[i] = known ? whole
-                             : each; /* of nothing there are as many parts as were asked for */
-        return parts(op, x, axis, sizes, (size_t)n);
+    if (!dim_known(whole, &size)) {
+        if (dim_divide(op->cx, whole, dim_int(op->cx, n), &each))
+            return equal_parts(op, x, axis, each, n);
+        return parts_of_size(op, x, axis, 0);
     }
-    return parts_of_size(op, x, axis, known ? (size + n - 1) / n : 0);
+    if (size == 0)
+        return equal_parts(op, x, axis, whole, n);
+    return parts_of_size(op, x, axis, (size + n - 1) / n);
 }
 
+/* One select for each index: views without the axis. */
 static Value lower_unbind(Op *op)
 {
     Ox x;
@@ -149,19 +166,23 @@ static Value lower_unbind(Op *op)
 
 /* ---- tensor_split, hsplit, vsplit, dsplit ---- */
 
-/* n parts, of which the first ones are one longer where n does not divide the size. */
+/* n parts, the first of them one longer where n does not divide the size: 7 by 3 gives 3 2 2. The
+ * size may be dynamic. */
 static Value sections(Op *op, Ox x, int axis, int64_t n)
 {
     Ctx *cx = op->cx;
-    Dim *sizes = new_array(cx, Dim, n > 0 ? n : 1);
+    if (ctx_failed(cx))
+        return val_poison();
+    if (n <= 0) {
+        fail(cx, E_VALUE, "number of sections must be larger than 0, got %lld", (long long)n);
+        return val_poison();
+    }
+    Dim *sizes = new_array(cx, Dim, n);
+    if (!sizes)
+        return val_poison();
     Dim count = dim_int(cx, n);
     Dim zero = dim_int(cx, 0);
     Dim one = dim_int(cx, 1);
-    if (n <= 0 || !sizes || ctx_failed(cx)) {
-        if (!ctx_failed(cx))
-            fail(cx, E_VALUE, "number of sections must be larger than 0, got %lld", (long long)n);
-        return val_poison();
-    }
     Dim each = dim_floordiv(cx, ox_dim(x, axis), count);
     Dim over = dim_mod(cx, ox_dim(x, axis), count);
     for (int64_t i = 0; i < n; i++)
@@ -170,13 +191,15 @@ static Value sections(Op *op, Ox x, int axis, int64_t n)
     return parts(op, x, axis, sizes, (size_t)n);
 }
 
-/* From each index to the next, as slices have it: out of range is cut, backwards is empty. */
+/* The slices from each index to the next: [2, 5] gives x[0:2], x[2:5], x[5:]. As in any slice, an
+ * index out of range is cut, and an end before its start gives an empty part. */
 static Value between(Op *op, int axis, const Value *at, size_t n)
 {
     VEC(Value) out = { 0 };
     for (size_t i = 0; i <= n; i++) {
-        Value args[] = { op->call->arg[0], val_int(axis), i ? at[i - 1] : val_int(0),
-                         i < n ? at[i] : val_none() };
+        Value start = i ? at[i - 1] : val_int(0);
+        Value end = i < n ? at[i] : val_none();
+        Value args[] = { op->call->arg[0], val_int(axis), start, end };
         Value v = call_op(op, "aten::slice", args, COUNT(args));
         if (!val_ok(v))
             return v;
@@ -206,8 +229,8 @@ static Value lower_tensor_split(Op *op)
                                      : by_indices(op, "indices", axis);
 }
 
-/* Slices between indices that depend on data. Each is taken as a copy: what is written to one is
- * not in the tensor. */
+/* between() for indices that depend on data. Each part is a copy that may share memory in PyTorch:
+ * writing to one makes reading the other an error. */
 static Value between_values(Op *op, Ox x, int axis, Ox at, int64_t n)
 {
     VEC(Value) out = { 0 };
@@ -231,10 +254,12 @@ static Value between_values(Op *op, Ox x, int axis, Ox at, int64_t n)
     return val_list(op->cx, out.at, (int64_t)out.n, "Tensor");
 }
 
-/* A tensor that holds the sections or indices. How many parts there are must be known. */
+/* tensor_split by a tensor that holds the sections or indices. How many parts there are must be
+ * known. */
 static Value lower_tensor_split_tensor(Op *op)
 {
-    Ox x, at = arg(op, "tensor_indices_or_sections");
+    Ox at = arg(op, "tensor_indices_or_sections");
+    Ox x;
     int axis;
     const Dim *items;
     int64_t n, number;
@@ -249,12 +274,25 @@ static Value lower_tensor_split_tensor(Op *op)
     if (ox_rank(at) == 0 && dim_known(items[0], &number))
         return sections(op, x, axis, number);
     Value *v = new_array(op->cx, Value, n + 1);
-    for (int64_t i = 0; v && i < n; i++)
+    if (!v)
+        return val_poison();
+    for (int64_t i = 0; i < n; i++)
         v[i] = val_dim(op->cx, items[i]);
-    return v && ox_rank(at) == 1 ? between(op, axis, v, (size_t)n) : val_poison();
+    return ox_rank(at) == 1 ? between(op, axis, v, (size_t)n) : val_poison();
 }
 
-/* row->datum: 0 hsplit, of the columns or of a vector; 1 vsplit, 2 dsplit */
+/* The axis of hsplit (0), vsplit (1) and dsplit (2) of a tensor of this rank. */
+static int named_axis(int which, int rank)
+{
+    switch (which) {
+    case 0:  return rank > 1;
+    case 1:  return 0;
+    default: return 2;
+    }
+}
+
+/* hsplit, vsplit and dsplit: tensor_split along their axis, but sections must divide the size.
+ * row->datum: which. */
 static Value lower_named_split(Op *op)
 {
     Ox x = arg(op, "self");
@@ -268,7 +306,7 @@ static Value lower_named_split(Op *op)
             op->call->schema->name->s, which + 1, rank);
         return val_poison();
     }
-    int axis = which == 0 ? (rank > 1) : which == 1 ? 0 : 2;
+    int axis = named_axis(which, rank);
     if (has_param(op, "indices"))
         return by_indices(op, "indices", axis);
     Dim ignored, n = dim_int(op->cx, arg_int(op, "sections"));

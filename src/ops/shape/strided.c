@@ -30,6 +30,8 @@ typedef struct Diagonal {
     Dim rows, cols, first, n;
 } Diagonal;
 
+/* The diagonal that the arguments name: its first element and length, counted in the matrix of
+ * both axes flattened. Offset 1 of a 2x3 matrix: first 1, n 2 (elements 1 and 5). */
 static bool diagonal_args(Op *op, Ox x, Diagonal *d)
 {
     Ctx *cx = op->cx;
@@ -135,7 +137,7 @@ static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
     Dim one = dim_int(cx, 1);
     Dim size = dim_add(cx, ox_dim(x, rank - 2), dim_int(cx, far));
     Ox line = x;
-    if (far) { /* its element stands in the row that it is wanted in */
+    if (far) { /* element i must be in row i of the result */
         Dim none[MAX_RANK];
         memcpy(none, x->type->dim, (size_t)(rank - 2) * sizeof *none);
         none[rank - 2] = dim_int(cx, far);
@@ -149,7 +151,10 @@ static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
     Ox nothing = number_like(op, 0, x);
     Ox square = ox(op, "Where", there, unsqueeze_axis(op, line, rank - 1), nothing);
     for (int i = 0; i < rank; i++)
-        back[i] = i == a ? rank - 2 : i == b ? rank - 1 : n++;
+        if (i != a && i != b)
+            back[i] = n++;
+    back[a] = rank - 2;
+    back[b] = rank - 1;
     return permute_to(op, square, back, rank);
 }
 
@@ -160,11 +165,10 @@ static Ox lower_diag_embed(Op *op)
     if (!need_rank(op, x, 1, &rank) || !arg_dim(op, "dim1", rank + 1, &a) ||
         !arg_dim(op, "dim2", rank + 1, &b))
         return POISON;
-    if (rank == 0 || a == b)
-        return op_fail(op, E_VALUE,
-                       rank ? "diagonal dimensions cannot be identical %d, %d"
-                            : "diag_embed: a tensor of one dimension or more is needed",
-                       a, b);
+    if (rank == 0)
+        return op_fail(op, E_VALUE, "diag_embed: a tensor of one dimension or more is needed");
+    if (a == b)
+        return op_fail(op, E_VALUE, "diagonal dimensions cannot be identical %d, %d", a, b);
     return embedded(op, x, arg_int(op, "offset"), a, b);
 }
 
@@ -229,7 +233,7 @@ static bool unfold_args(Op *op, Ox x, Unfolded *u)
     return !ctx_failed(cx);
 }
 
-/* [windows, size]: where on the axis each element of a window lies. */
+/* The index on the axis of each element of each window: [windows, size]. */
 static Ox unfold_table(Op *op, const Unfolded *u)
 {
     Dim zero = dim_int(op->cx, 0);
@@ -238,6 +242,19 @@ static Ox unfold_table(Op *op, const Unfolded *u)
     return ox(op, "Add", begin, within);
 }
 
+/* The permutation that moves axis `from` of n axes to `to`. */
+static void move_axis(int n, int from, int to, int *perm)
+{
+    int at = 0;
+    for (int i = 0; i < n; i++) {
+        if (at == from)
+            at++;
+        perm[i] = i == to ? from : at++;
+    }
+}
+
+/* x.unfold(dim, size, step): windows along an axis, a window's elements on a new last axis. A
+ * Gather of [windows, size] indices, whose second axis is moved to the end. */
 static Ox lower_unfold(Op *op)
 {
     Ox x = arg(op, "self");
@@ -253,12 +270,12 @@ static Ox lower_unfold(Op *op)
         return slice_axis(op, x, 0, dim_int(op->cx, 0), u.size, 1);
     Ox table = unfold_table(op, &u);
     Ox windows = ox_with(op, "Gather", INPUTS(x, table), INT("axis", u.axis));
-    for (int i = 0; i <= rank; i++)
-        perm[i] = i <= u.axis ? i : i == rank ? u.axis + 1 : i + 1;
+    move_axis(rank + 1, u.axis + 1, rank, perm);
     return permute_to(op, windows, perm, rank + 1);
 }
 
-/* The windows' elements, in the order of the table. */
+/* base once its windows read `part`: the windows' elements in the order of the table, put at the
+ * table's indices. */
 static Ox write_unfold(Op *op, Ox base, Ox part)
 {
     Dim dims[MAX_RANK];
@@ -272,19 +289,28 @@ static Ox write_unfold(Op *op, Ox base, Ox part)
         return op_fail(op, E_UNSUPPORTED,
                        "a write to windows that overlap: PyTorch does not say which of an "
                        "element's copies counts");
-    for (int i = 0; i <= u.rank; i++)
-        perm[i] = i <= u.axis ? i : i == u.axis + 1 ? u.rank : i - 1;
+    move_axis(u.rank + 1, u.rank, u.axis + 1, perm);
     memcpy(dims, base->type->dim, (size_t)u.rank * sizeof *dims);
     dims[u.axis] = dim_mul(op->cx, u.n, u.size);
     Ox rows = reshape_to(op, permute_to(op, part, perm, u.rank + 1), dims, u.rank);
     return replace_rows(op, base, rows, u.axis, flatten_to_1d(op, unfold_table(op, &u)));
 }
 
-/* ---- as_strided: positions in memory, which must be that of one tensor whose axes lie there in
- * some order ---- */
+/* ---- as_strided ----
+ * It names positions in memory. The memory must be that of one tensor, whose axes may be there in
+ * any order. */
+
+/* The axis, not used yet, whose stride is `next`; the last of several. -1: none. */
+static int axis_of_stride(Ctx *cx, Type ty, const Dim *stride, const bool *used, Dim next)
+{
+    for (int i = ty->rank - 1; i >= 0; i--)
+        if (!used[i] && (dim_is(ty->dim[i], 1) || dim_eq(cx, stride[i], next) == YES))
+            return i;
+    return -1;
+}
 
 /* The axes of t from the slowest to the fastest, if its elements are all that the storage has, each
- * once. */
+ * once: 1 0 of a transposed matrix. */
 static bool memory_order(Op *op, Tensor *t, int *order)
 {
     Ctx *cx = op->cx;
@@ -300,10 +326,7 @@ static bool memory_order(Op *op, Tensor *t, int *order)
     if (!in_order && (!t->base || !tensor_strides(cx, t, stride)))
         return false;
     for (int k = ty->rank - 1; k >= 0; k--) {
-        int axis = in_order ? k : -1;
-        for (int i = ty->rank - 1; i >= 0 && axis < 0; i--)
-            axis = !used[i] && (dim_is(ty->dim[i], 1) || dim_eq(cx, stride[i], next) == YES) ? i
-                                                                                             : -1;
+        int axis = in_order ? k : axis_of_stride(cx, ty, stride, used, next);
         if (axis < 0)
             return false;
         order[k] = axis;
@@ -313,15 +336,16 @@ static bool memory_order(Op *op, Tensor *t, int *order)
     return true;
 }
 
-/* x, which is self, as its memory: 1-D. And back. */
+/* x, which is self, in the order of memory: 1-D. */
 static Ox to_memory(Op *op, Ox x)
 {
     int order[MAX_RANK];
-    return memory_order(op, arg_tensor(op, "self"), order)
-        ? flatten_to_1d(op, permute_to(op, x, order, ox_rank(x)))
-        : POISON;
+    if (!memory_order(op, arg_tensor(op, "self"), order))
+        return POISON;
+    return flatten_to_1d(op, permute_to(op, x, order, ox_rank(x)));
 }
 
+/* self from its elements in the order of memory. */
 static Ox from_memory(Op *op, Ox flat, Ox like)
 {
     int order[MAX_RANK], back[MAX_RANK], rank = ox_rank(like);
@@ -335,6 +359,8 @@ static Ox from_memory(Op *op, Ox flat, Ox like)
     return permute_to(op, reshape_to(op, flat, dims, rank), back, rank);
 }
 
+/* The position in memory of each element that as_strided reads: storage_offset + the sum of index *
+ * stride over the axes. sizes, *rank: the result's shape. */
 static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
 {
     int order[MAX_RANK];

@@ -34,7 +34,10 @@ static bool known_float(Value v, double *out)
 {
     if (v.tag != V_FLOAT && v.tag != V_INT && v.tag != V_BOOL)
         return false;
-    *out = v.tag == V_FLOAT ? v.f : v.tag == V_INT ? (double)v.i : (double)v.b;
+    if (v.tag == V_FLOAT)
+        *out = v.f;
+    else
+        *out = v.tag == V_INT ? (double)v.i : (double)v.b;
     return true;
 }
 
@@ -54,8 +57,7 @@ static Ox as_double(Op *op, Value v)
     return op_fail(op, E_VALUE, "a number is expected, not %s", val_kind(v));
 }
 
-/* What no dimension can say is computed of tensors without dims, as the operator of tensors
- * does. */
+/* A number that no dimension expression can be: computed by an operator on 0-d tensors. */
 static Value of_tensors(Op *op, const char *name, Dim a, Dim b)
 {
     Ox x = ox_dim_value(op->g, a);
@@ -67,15 +69,17 @@ static Value of_tensors(Op *op, const char *name, Dim a, Dim b)
 
 /* ---- arithmetic ---- */
 
-static Value of_staged(Op *op, Arith what, Ox a, Ox b);
+static Value of_graph(Op *op, Arith what, Ox a, Ox b);
 
+/* a ** b of ints: a product of dims where b is known and small, a shift for 2 ** b, else a node. A
+ * negative power is a float; one of unknown sign is assumed not to be. */
 static Value power_of_dim(Op *op, Dim a, Dim b)
 {
     Ctx *cx = op->cx;
     int64_t n;
     if (dim_known(b, &n) && n < 0)
-        return of_staged(op, N_POW, as_double(op, val_dim(cx, a)),
-                         ox_number(op->g, DT_DOUBLE, (double)n));
+        return of_graph(op, N_POW, as_double(op, val_dim(cx, a)),
+                        ox_number(op->g, DT_DOUBLE, (double)n));
     if (!dim_known(b, &n) && dim_le(cx, dim_int(cx, 0), b) != YES)
         note(cx, NOTE_ASSUMED, "%s is not negative: a power of it is an int then",
              dim_text(cx, b)->s);
@@ -101,6 +105,7 @@ static Value shift_of_dim(Op *op, Dim a, Dim b, bool left)
 
 static Value of_floats(Op *op, Arith what, double a, double b);
 
+/* Arithmetic of two ints, known or not. A true division is a float. */
 static Value of_dims(Op *op, Arith what, Dim a, Dim b)
 {
     Ctx *cx = op->cx;
@@ -129,9 +134,12 @@ static Value of_dims(Op *op, Arith what, Dim a, Dim b)
 static double mod_of(double a, double b)
 {
     double r = fmod(a, b);
-    return r == 0 ? copysign(r, b) : (r < 0) != (b < 0) ? r + b : r;
+    if (r == 0)
+        return copysign(r, b);
+    return (r < 0) != (b < 0) ? r + b : r;
 }
 
+/* Arithmetic of two known numbers in double, as Python's floats. */
 static Value of_floats(Op *op, Arith what, double a, double b)
 {
     if (b == 0 && (what == N_FLOORDIV || what == N_TRUEDIV || what == N_MOD)) {
@@ -155,7 +163,8 @@ static Value of_floats(Op *op, Arith what, double a, double b)
     return val_poison();
 }
 
-static Value of_staged(Op *op, Arith what, Ox a, Ox b)
+/* Arithmetic of two doubles that the model computes. */
+static Value of_graph(Op *op, Arith what, Ox a, Ox b)
 {
     static const char *const names[] = { [N_ADD] = "Add",     [N_SUB] = "Sub", [N_MUL] = "Mul",
                                          [N_TRUEDIV] = "Div", [N_POW] = "Pow", [N_MIN] = "Min",
@@ -185,7 +194,7 @@ static Value lower_arith(Op *op)
         return of_floats(op, what, f, g);
     Ox left = as_double(op, a);
     Ox right = as_double(op, b);
-    return of_staged(op, what, left, right);
+    return of_graph(op, what, left, right);
 }
 
 static Value lower_neg(Op *op)
@@ -264,6 +273,8 @@ static Ox as_bool(Op *op, Value v)
     return op_fail(op, E_VALUE, "a condition is expected, not %s", val_kind(v));
 }
 
+/* and, or of conditions, bitwise & and | of ints. row->datum: 1 is or. A known condition decides
+ * without a node: True or b is True, False or b is b. */
 static Value lower_logic(Op *op)
 {
     Value a = arg_value(op, "a");
@@ -280,9 +291,9 @@ static Value lower_logic(Op *op)
         return of_tensors(op, is_or ? "aten::bitwise_or" : "aten::bitwise_and", x, y);
     Ox left = as_bool(op, a);
     Ox right = as_bool(op, b);
-    return !ox_ok(left) || !ox_ok(right) ? val_poison()
-        : is_or                          ? val_symbool(op->cx, ox(op, "Or", left, right))
-                                         : val_both(op->g, a, b);
+    if (!ox_ok(left) || !ox_ok(right))
+        return val_poison();
+    return is_or ? val_symbool(op->cx, ox(op, "Or", left, right)) : val_both(op->g, a, b);
 }
 
 static Value lower_not(Op *op)
@@ -293,7 +304,7 @@ static Value lower_not(Op *op)
     return val_symbool(op->cx, ox(op, "Not", as_bool(op, a)));
 }
 
-/* t if b else f */
+/* t if b else f: one of both where b is known, else a Where. */
 static Value lower_ite(Op *op)
 {
     Value b = arg_value(op, "b");
@@ -324,6 +335,16 @@ static Value lower_sym_float(Op *op)
     return a.tag == V_SYMFLOAT ? a : val_number_of(op->g, as_double(op, a));
 }
 
+static double rounded(double f, Rounding how)
+{
+    switch (how) {
+    case N_FLOOR: return floor(f);
+    case N_CEIL:  return ceil(f);
+    default:      return trunc(f);
+    }
+}
+
+/* trunc, floor or ceil (row->datum) to an int, which a float beyond 64 bits has not. */
 static Value lower_round(Op *op)
 {
     Value x = arg_value(op, "x");
@@ -332,7 +353,7 @@ static Value lower_round(Op *op)
     if (is_int(x))
         return x;
     if (known_float(x, &f)) {
-        f = how == N_TRUNC ? trunc(f) : how == N_FLOOR ? floor(f) : ceil(f);
+        f = rounded(f, how);
         if (f >= -0x1p63 && f < 0x1p63)
             return val_int((int64_t)f);
         fail(op->cx, E_VALUE, "a float that is beyond 64 bits, or not finite, becomes an int");
@@ -377,7 +398,7 @@ static Value lower_abs(Op *op)
     return val_number_of(op->g, ox(op, "Abs", as_double(op, a)));
 }
 
-/* Where a view begins in its memory is not told; a tensor that is no view begins at its start. */
+/* 0 of a tensor that is no view. Where a view begins in its memory is not tracked. */
 static Value lower_sym_storage_offset(Op *op)
 {
     Tensor *t = arg_tensor(op, "self");

@@ -73,6 +73,8 @@ static Ox lower_flatten(Op *op)
 
 static Ox lower_ravel(Op *op) { return flatten_to_1d(op, arg(op, "self")); }
 
+/* One axis as several: unflatten(x, 1, [2, -1]) of [3, 8] is [3, 2, 4]. A size of -1 is the rest.
+ */
 static Ox lower_unflatten(Op *op)
 {
     Ox x = arg(op, "self");
@@ -80,10 +82,10 @@ static Ox lower_unflatten(Op *op)
     int rank, axis, hole = -1;
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return POISON;
-    if (rank == 0 || sizes.n == 0)
-        return op_fail(op, E_VALUE,
-                       rank ? "unflatten: sizes must be non-empty"
-                            : "unflatten() cannot be applied to a 0-dim tensor.");
+    if (rank == 0)
+        return op_fail(op, E_VALUE, "unflatten() cannot be applied to a 0-dim tensor.");
+    if (sizes.n == 0)
+        return op_fail(op, E_VALUE, "unflatten: sizes must be non-empty");
     if (rank + sizes.n > MAX_RANK)
         return op_fail(op, E_LIMIT, "a tensor of %zu dimensions: the most is %d",
                        rank + sizes.n - 1, MAX_RANK);
@@ -139,44 +141,55 @@ static int recorded_gone(Op *op, Ox x, const Axes *axes)
     return gone;
 }
 
-/* Squeeze those of the axes whose size is 1. A size that nobody knows is the case PyTorch would
- * decide by looking: a file that has recorded what it saw, when it saw all of them alike, tells;
- * the model works for such sizes only. */
+/* Does squeeze drop an axis of dynamic size d? PyTorch looks at the size. Here a trace decides that
+ * has dropped all of the dynamic axes (gone == dynamic); without a trace, a size of at most 1 is
+ * taken for 1, and any other for larger. The model is right for such sizes only, so each decision
+ * is noted. UNKNOWN after an error. */
+static Tri drops_dynamic(Op *op, Dim d, int axis, int gone, int dynamic)
+{
+    Dim one = dim_int(op->cx, 1);
+    if (gone > 0 && gone != dynamic) {
+        fail(op->cx, E_UNDECIDED,
+             "which of the dimensions of unknown size are 1 is not known: squeeze(dim) says it, or "
+             "fixed sizes");
+        return UNKNOWN;
+    }
+    if (gone > 0) {
+        if (!dim_require(op->cx, d, one, "the trace has squeezed dimension %d", axis))
+            return UNKNOWN;
+        note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1: the trace has squeezed it", axis,
+             dim_text(op->cx, d)->s);
+        return YES;
+    }
+    if (dim_le(op->cx, d, one) == YES) { /* x[:1] of N rows */
+        note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it", axis,
+             dim_text(op->cx, d)->s);
+        return YES;
+    }
+    note(op->cx, NOTE_ASSUMED,
+         "dimension %d (%s) is not 1, squeeze keeps it; give its size with -i if it is", axis,
+         dim_text(op->cx, d)->s);
+    return NO;
+}
+
+/* Squeeze those of the axes whose size is 1. */
 static Ox squeeze_axes(Op *op, Ox x, const Axes *axes)
 {
     int64_t at[MAX_RANK];
     int n = 0;
-    int open = 0;
+    int dynamic = 0;
     int gone = recorded_gone(op, x, axes);
+    Dim one = dim_int(op->cx, 1);
     for (int i = 0; i < axes->n; i++)
-        open += dim_eq(op->cx, ox_dim(x, axes->at[i]), dim_int(op->cx, 1)) == UNKNOWN;
+        dynamic += dim_eq(op->cx, ox_dim(x, axes->at[i]), one) == UNKNOWN;
     for (int i = 0; i < axes->n; i++) {
         Dim d = ox_dim(x, axes->at[i]);
-        Tri one = dim_eq(op->cx, d, dim_int(op->cx, 1));
-        if (one == UNKNOWN && gone > 0 && gone == open) {
-            if (!dim_require(op->cx, d, dim_int(op->cx, 1), "the trace has squeezed dimension %d",
-                             axes->at[i]))
-                return POISON;
-            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1: the trace has squeezed it",
-                 axes->at[i], dim_text(op->cx, d)->s);
-            one = YES;
-        }
-        if (one == UNKNOWN && gone > 0)
-            return op_fail(op, E_UNDECIDED,
-                           "which of the dimensions of unknown size are 1 is not known: "
-                           "squeeze(dim) says it, or fixed sizes");
-        if (one == UNKNOWN && dim_le(op->cx, d, dim_int(op->cx, 1)) == YES) { /* x[:1] of N rows */
-            note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it",
-                 axes->at[i], dim_text(op->cx, d)->s);
-            one = YES;
-        }
-        if (one == UNKNOWN) {
-            note(op->cx, NOTE_ASSUMED,
-                 "dimension %d (%s) is not 1, squeeze keeps it; give its size with -i if it is",
-                 axes->at[i], dim_text(op->cx, d)->s);
-            one = NO;
-        }
-        if (one == YES)
+        Tri drops = dim_eq(op->cx, d, one);
+        if (drops == UNKNOWN)
+            drops = drops_dynamic(op, d, axes->at[i], gone, dynamic);
+        if (drops == UNKNOWN)
+            return POISON;
+        if (drops == YES)
             at[n++] = axes->at[i];
     }
     if (n == 0)
@@ -203,17 +216,19 @@ static Ox squeeze_when_1(Op *op, Ox x, Ox axis, Ox size)
                    SUBGRAPH("else_branch", no.g));
 }
 
-/* What the file says about the result of a squeeze whose rank differs between runs: as the example
- * of a trace has it, else what keeps all. */
-static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *open)
+/* The usual type of a squeeze's result whose rank differs between runs: a trace's, or the one that
+ * keeps all dynamic axes. */
+static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *dynamic)
 {
     Dim dim[MAX_RANK];
     int gone = recorded_gone(op, x, axes);
     int rank = 0;
     for (int i = 0; i < ox_rank(x); i++)
-        if (!(axes->has[i] && dim_is(ox_dim(x, i), 1)) && !(gone == open->n && open->has[i]))
+        if (!(axes->has[i] && dim_is(ox_dim(x, i), 1)) && !(gone == dynamic->n && dynamic->has[i]))
             dim[rank++] = ox_dim(x, i);
-    return gone > 0 && gone < open->n ? op->expect[0] : type_tensor(op->cx, ox_dtype(x), rank, dim);
+    if (gone > 0 && gone < dynamic->n)
+        return op->expect[0];
+    return type_tensor(op->cx, ox_dtype(x), rank, dim);
 }
 
 /* Does the file's own record say that no dynamic size is 1? Only a .pt2's: it names each size, and
@@ -234,19 +249,23 @@ static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
 /* Those of the axes whose size may or may not be 1; may one of them be more? */
 static Axes dynamic_axes(Op *op, Ox x, const Axes *axes, bool *wide)
 {
-    Axes open = { 0 };
+    Axes dynamic = { 0 };
     Dim one = dim_int(op->cx, 1);
     *wide = false;
-    for (int i = 0; i < axes->n; i++)
-        if (dim_eq(op->cx, ox_dim(x, axes->at[i]), one) == UNKNOWN) {
-            open.has[axes->at[i]] = true, open.at[open.n++] = axes->at[i];
-            *wide = *wide || dim_le(op->cx, ox_dim(x, axes->at[i]), one) != YES;
-        }
-    return open;
+    for (int i = 0; i < axes->n; i++) {
+        int axis = axes->at[i];
+        if (dim_eq(op->cx, ox_dim(x, axis), one) != UNKNOWN)
+            continue;
+        dynamic.has[axis] = true;
+        dynamic.at[dynamic.n++] = axis;
+        *wide = *wide || dim_le(op->cx, ox_dim(x, axis), one) != YES;
+    }
+    return dynamic;
 }
 
-/* The running model looks, as PyTorch does: the result has another rank in some runs. */
-static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
+/* The running model decides whether a dynamic size is 1, as PyTorch does: the result has another
+ * rank in some runs. */
+static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *dynamic)
 {
     Ox y = axes->n == ox_rank(x) ? ox(op, "Squeeze", x) : x;
     for (int i = axes->n; i-- > 0 && axes->n < ox_rank(x);) {
@@ -254,20 +273,21 @@ static Ox squeeze_as_it_runs(Op *op, Ox x, const Axes *axes, const Axes *open)
         Dim d = ox_dim(x, axis);
         Ox at = ints(op, axis);
         Ox size = ox_dim_value(op->g, d);
-        y = open->has[axis] ? squeeze_when_1(op, y, at, size)
-            : dim_is(d, 1)  ? ox(op, "Squeeze", y, at)
-                            : y;
+        if (dynamic->has[axis])
+            y = squeeze_when_1(op, y, at, size);
+        else if (dim_is(d, 1))
+            y = ox(op, "Squeeze", y, at);
     }
-    rank_varies(op->cx, y, usual_squeezed(op, x, axes, open));
+    rank_varies(op->cx, y, usual_squeezed(op, x, axes, dynamic));
     return y;
 }
 
 static Ox squeeze(Op *op, Ox x, const Axes *axes)
 {
     bool wide;
-    Axes open = dynamic_axes(op, x, axes, &wide);
+    Axes dynamic = dynamic_axes(op, x, axes, &wide);
     bool varies = wide && !op->g->up && rank_may_vary(op->cx) && !keeps_as_recorded(op, x, axes);
-    return varies ? squeeze_as_it_runs(op, x, axes, &open) : squeeze_axes(op, x, axes);
+    return varies ? squeeze_as_it_runs(op, x, axes, &dynamic) : squeeze_axes(op, x, axes);
 }
 
 static Ox lower_squeeze(Op *op)
@@ -277,13 +297,15 @@ static Ox lower_squeeze(Op *op)
     int rank;
     if (!need_rank(op, x, -1, &rank))
         return POISON;
-    for (int i = 0; i < rank; i++)
-        axes.has[i] = true, axes.at[axes.n++] = i;
+    for (int i = 0; i < rank; i++) {
+        axes.has[i] = true;
+        axes.at[axes.n++] = i;
+    }
     return squeeze(op, x, &axes);
 }
 
-/* squeeze of a dim that the running model computes; whether it goes, and so the rank, is open
- * too. */
+/* squeeze of a dim that the running model computes, which also decides whether the axis is dropped;
+ * so the rank varies. */
 static Ox squeeze_computed(Op *op, Ox x)
 {
     Ox sizes = ox_shape(op->g, x);
@@ -321,15 +343,16 @@ static Ox lower_squeeze_dims(Op *op)
 
 /* ---- another order of the axes ---- */
 
+/* Argument `dims` as a permutation of all axes, counted from the front. */
 static bool perm_of(Op *op, int rank, int *perm)
 {
     Ints dims = arg_ints(op, "dims");
     bool seen[MAX_RANK] = { false };
+    if (ctx_failed(op->cx))
+        return false;
     if (dims.n != (size_t)rank)
-        return ctx_failed(op->cx)
-            ? false
-            : fail(op->cx, E_VALUE, "permute: the tensor has %d dimensions, dims names %zu", rank,
-                   dims.n);
+        return fail(op->cx, E_VALUE, "permute: the tensor has %d dimensions, dims names %zu", rank,
+                    dims.n);
     for (int i = 0; i < rank; i++) {
         int64_t d = dims.at[i] < 0 ? dims.at[i] + rank : dims.at[i];
         if (d < 0 || d >= rank || seen[d])
@@ -354,9 +377,9 @@ static Ox lower_permute(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, perm[MAX_RANK];
-    return need_rank(op, x, (int)arg_ints(op, "dims").n, &rank) && perm_of(op, rank, perm)
-        ? permute_to(op, x, perm, rank)
-        : POISON;
+    if (!need_rank(op, x, (int)arg_ints(op, "dims").n, &rank) || !perm_of(op, rank, perm))
+        return POISON;
+    return permute_to(op, x, perm, rank);
 }
 
 static Ox write_permute(Op *op, Ox base, Ox part)
@@ -369,7 +392,9 @@ static Ox swapped(Op *op, Ox x, int a, int b)
 {
     int perm[MAX_RANK], rank = ox_rank(x);
     for (int i = 0; i < rank; i++)
-        perm[i] = i == a ? b : i == b ? a : i;
+        perm[i] = i;
+    perm[a] = b;
+    perm[b] = a;
     return permute_to(op, x, perm, rank);
 }
 
@@ -501,19 +526,22 @@ static Ox lower_movedim(Op *op)
 {
     Ox x = arg(op, "self");
     int rank, perm[MAX_RANK];
-    return need_rank(op, x, -1, &rank) && moved_perm(op, rank, perm) ? permute_to(op, x, perm, rank)
-                                                                     : POISON;
+    if (!need_rank(op, x, -1, &rank) || !moved_perm(op, rank, perm))
+        return POISON;
+    return permute_to(op, x, perm, rank);
 }
 
 static Ox write_movedim(Op *op, Ox base, Ox part)
 {
     int perm[MAX_RANK];
-    return moved_perm(op, ox_rank(base), perm) ? permute_back(op, part, perm, ox_rank(base))
-                                               : POISON;
+    if (!moved_perm(op, ox_rank(base), perm))
+        return POISON;
+    return permute_back(op, part, perm, ox_rank(base));
 }
 
 /* ---- expand: one element stands for several ---- */
 
+/* x expanded to sizes, in which -1 keeps the size of an axis: [3, 1] to [2, -1, 4] is [2, 3, 4]. */
 static Ox expand_sizes(Op *op, Ox x, Dims sizes)
 {
     int rank, n = (int)sizes.n;
@@ -542,7 +570,7 @@ static Ox expand_sizes(Op *op, Ox x, Dims sizes)
     return expand_dims(op, x, dims, n);
 }
 
-/* Is it another number, or another zero, or one that is and one that is none? */
+/* Do both differ? -0 differs from 0, and NaN from every number but not from NaN. */
 static Ox differs(Op *op, Ox a, Ox b)
 {
     Ox equal = ox(op, "Equal", a, b);
@@ -584,12 +612,13 @@ static Dims expanded_sizes(Op *op)
     int rank;
     if (!need_rank(op, other, -1, &rank))
         return (Dims){ 0 };
-    return (Dims){ .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)),
-                   .n = (size_t)rank };
+    Dims sizes = { .at = mem_copy(op->cx, other->type->dim, (size_t)rank * sizeof(Dim)) };
+    sizes.n = sizes.at ? (size_t)rank : 0;
+    return sizes;
 }
 
-/* What PyTorch lets through to all copies of an element (fill_, masked_fill_, a mask), or to one of
- * them, is one value for it. */
+/* base once its expanded view reads `part`. PyTorch only allows writes after which all copies of an
+ * element that changed agree (fill_, masked_fill_, a mask), or writes to one of the copies. */
 static Ox write_expand(Op *op, Ox base, Ox part)
 {
     int rank = ox_rank(part);
@@ -654,13 +683,17 @@ static Ox lower_atleast(Op *op)
 static Value lower_atleast_all(Op *op)
 {
     Value list = arg_value(op, "tensors");
-    Value *out = list.tag == V_TUPLE ? new_array(op->cx, Value, list.tuple->n + 1) : NULL;
-    for (int64_t i = 0; out && i < list.tuple->n; i++) {
+    if (list.tag != V_TUPLE)
+        return val_poison();
+    Value *out = new_array(op->cx, Value, list.tuple->n + 1);
+    if (!out)
+        return val_poison();
+    for (int64_t i = 0; i < list.tuple->n; i++) {
         out[i] = call_op(op, op->call->schema->name->s, &list.tuple->at[i], 1);
         if (!val_ok(out[i]))
             return out[i];
     }
-    return out ? val_list(op->cx, out, list.tuple->n, "Tensor") : val_poison();
+    return val_list(op->cx, out, list.tuple->n, "Tensor");
 }
 
 /* ---- the same bits as another type ---- */

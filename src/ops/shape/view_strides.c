@@ -108,19 +108,17 @@ bool strides_diagonal(Ctx *cx, const OpCall *call, Type old, const Dim *from, Ty
     return out[o] != NULL;
 }
 
-/* The new axis has size 1; PyTorch gives it the stride of what follows times its size. No answer
- * depends on it. */
+/* The new axis has size 1, so no answer depends on its stride; PyTorch gives it the stride of the
+ * next axis times that axis's size. */
 bool strides_unsqueeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
 {
     (void)to;
     int axis;
     if (!call_axis(call, "dim", old->rank + 1, &axis))
         return false;
-    for (int i = 0; i <= old->rank; i++)
-        out[i] = i < axis      ? from[i]
-            : i > axis         ? from[i - 1]
-            : axis < old->rank ? dim_mul(cx, old->dim[axis], from[axis])
-                               : dim_int(cx, 1);
+    for (int i = 0; i < old->rank; i++)
+        out[i < axis ? i : i + 1] = from[i];
+    out[axis] = axis < old->rank ? dim_mul(cx, old->dim[axis], from[axis]) : dim_int(cx, 1);
     return out[axis] != NULL;
 }
 
@@ -174,6 +172,8 @@ typedef struct SliceArgs {
     int64_t start, end, step;
 } SliceArgs;
 
+/* A slice of known numbers; false where one is dynamic or counts from the end, which needs the
+ * axis's size. */
 static bool slice_args(const OpCall *call, int rank, SliceArgs *out)
 {
     Value start = call_arg(call, "start");
@@ -187,11 +187,11 @@ static bool slice_args(const OpCall *call, int rank, SliceArgs *out)
     out->start = start.tag == V_INT ? start.i : 0;
     out->end = end.tag == V_INT ? end.i : INT64_MAX;
     out->step = step.i;
-    return out->start >= 0 && out->end >= 0 &&
-        out->step >= 1; /* counted from the end: needs the size */
+    return out->start >= 0 && out->end >= 0 && out->step >= 1;
 }
 
-/* b after a. Indices are a.start + a.step*(b.start + b.step*i), below both ends. */
+/* Slice b of slice a: indices are a.start + a.step*(b.start + b.step*i), below both ends.
+ * x[2:10][1:4] is x[3:6]. False on overflow. */
 static bool slice_join(SliceArgs a, SliceArgs b, SliceArgs *out)
 {
     int64_t end;
@@ -205,10 +205,15 @@ static bool slice_join(SliceArgs a, SliceArgs b, SliceArgs *out)
     return true;
 }
 
+/* A call like this one, with these arguments; NULL when there is no memory. */
 static const OpCall *slice_call(Ctx *cx, const OpCall *like, SliceArgs s)
 {
     OpCall *c = mem_copy(cx, like, sizeof *like);
+    if (!c)
+        return NULL;
     c->arg = mem_copy(cx, like->arg, (size_t)like->schema->n_param * sizeof *like->arg);
+    if (!c->arg)
+        return NULL;
     for (int i = 0; i < c->schema->n_param; i++) {
         Str name = c->schema->param[i].name;
         if (str_is(name, "dim"))
