@@ -218,12 +218,11 @@ struct Op {
     Ox *promoted;                /* by parameter index; NULL where not promoted */
     struct OxVec *promoted_list; /* of Tensor[] parameters, by index */
     DType common;                /* after promotion; DT_NONE when the row has none */
-    Ox base; /* a view that is read or written again: what its first argument is now; else NULL */
-    bool in_place; /* of an EACH row, which does its own writing: the call is of the form `add_` */
-    Type expect[4];
-    int n_expect; /* recorded types of the results, when the file tells (pt2, traces); else NULL */
-    bool record_errs; /* set by a lowering: its results are not what the file tells, and rightly
-                         so */
+    Ox base;       /* of a view that is read or written again: its first argument's present value */
+    bool in_place; /* of an EACH row, which writes by itself: the call is of the form `add_` */
+    Type expect[4]; /* the types that the file records for the results (pt2, traces) */
+    int n_expect;
+    bool record_errs; /* set by a lowering: the file's record of its results is torch's mistake */
 };
 
 /* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */

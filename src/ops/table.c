@@ -215,8 +215,8 @@ const Schema *candidate_schema(Ctx *cx, Candidate *c)
 
 /* ---- operators whose meaning has changed ---- */
 
-/* Up to version `last` of the operator set, `name` meant what `row` lowers. into: the calls with
- * out= that the change concerns. full has always given out='s type, and div has always divided
+/* Up to version `last` of the operator set, calls of `name` are lowered by `row`. into: the calls
+ * with out= that the change concerns. full has always given out='s type, and div has always divided
  * truly into floats. */
 typedef enum { INTO_NOTHING, INTO_INTEGERS } UpgradeInto;
 static const struct {

@@ -419,17 +419,17 @@ static Ox gamma_of(Op *op, Ox alpha)
     Ox more = ox(op, "Add", alpha, one);
     Ox positive = ox(op, "Greater", alpha, zero);
     Ox finite = ox(op, "Less", alpha, number_like(op, INFINITY, alpha));
-    Ox open = ox(op, "And", positive, finite);
+    Ox valid = ox(op, "And", positive, finite);
     Ox raised = ox(op, "Where", small, more, alpha);
-    Ox usable = ox(op, "Where", open, raised, one);
+    Ox usable = ox(op, "Where", valid, raised, one);
     Gamma g = { .d = scaled(op, usable, 1, -1. / 3) };
     g.c = ox(op, "Reciprocal", ox(op, "Sqrt", scaled(op, g.d, 9, 0)));
-    Ox state[] = { ox(op, "Sub", alpha, alpha), open };
+    Ox state[] = { ox(op, "Sub", alpha, alpha), valid };
     if (!op_loop(op, NULL, gamma_step, &g, state, 2))
         return POISON;
     Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Div", waiting_like(op, alpha), alpha)));
     Ox less = ox(op, "Mul", state[0], power);
-    return ox(op, "Where", ox(op, "And", small, open), less, state[0]);
+    return ox(op, "Where", ox(op, "And", small, valid), less, state[0]);
 }
 
 static Ox lower_standard_gamma(Op *op)

@@ -1,5 +1,5 @@
-/* complex.h - complex numbers as two real tensors: complex_number.c has what is known of numbers,
- * complex.c the operators. */
+/* complex.h - complex numbers as two real tensors. complex_number.c has their arithmetic and
+ * functions, complex.c the operators. */
 #ifndef PT2ONNX_OPS_COMPLEX_H
 #define PT2ONNX_OPS_COMPLEX_H
 

@@ -122,8 +122,10 @@ static Ox lower_div_mode(Op *op)
     Str mode = arg_str(op, "rounding_mode");
     Ox a = arg(op, "self");
     Ox b = arg(op, "other");
-    if (!mode && !dtype_is_float(op->common))
-        a = ox_cast(op->g, a, DT_FLOAT), b = ox_cast(op->g, b, DT_FLOAT);
+    if (!mode && !dtype_is_float(op->common)) {
+        a = ox_cast(op->g, a, DT_FLOAT);
+        b = ox_cast(op->g, b, DT_FLOAT);
+    }
     if (!mode)
         return ox(op, "Div", a, b);
     if (str_is(mode, "floor"))
@@ -547,7 +549,8 @@ static Ox lower_gcd(Op *op)
     if (!dtype_is_int(op->common))
         return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'",
                        op->row->datum ? "lcm_cpu" : "gcd_cpu", torch_dtype_name(op->common));
-    a = ox_cast(op->g, a, DT_INT64), b = ox_cast(op->g, b, DT_INT64);
+    a = ox_cast(op->g, a, DT_INT64);
+    b = ox_cast(op->g, b, DT_INT64);
     Ox size_a = ox(op, "Abs", a);
     Ox size_b = ox(op, "Abs", b);
     Ox out = gcd_of(op, size_a, size_b);

@@ -3,7 +3,7 @@
  *
  * Most are an operator of ATen under another name, with the arguments in the same order. They
  * differ in their types: a primitive does not promote, so operands are of one type already; and a
- * reduction keeps the type of its input unless it is told another. */
+ * reduction keeps the type of its input unless another is given. */
 #include "ops/internal.h"
 
 /* row->text is ATen's name */

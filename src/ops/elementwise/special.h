@@ -1,8 +1,7 @@
-/* special.h - what the special functions are written with: arithmetic of doubles. special.c,
- * bessel.c and gamma.c include it.
+/* special.h - arithmetic of doubles, for the special functions of special.c, bessel.c and gamma.c.
  *
  * They compute in double, whatever the type, and round once. Every branch of a formula is computed
- * for every element: what a branch is not made for must give no error, its value is thrown away. */
+ * for every element and Where picks one, so a branch must give no error for any element. */
 #ifndef PT2ONNX_OPS_SPECIAL_H
 #define PT2ONNX_OPS_SPECIAL_H
 
