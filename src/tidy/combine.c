@@ -21,6 +21,7 @@ static bool perm_of(const Node *n, int64_t *perm, int *rank)
     return true;
 }
 
+/* Transpose(Transpose(x, p), q) -> Transpose(x, p[q]), or x where that is the old order. */
 static bool join_transpose(Rewrite *rw, Node *n)
 {
     int64_t first[MAX_RANK], second[MAX_RANK], both[MAX_RANK];
@@ -114,10 +115,13 @@ static bool join_axes(Rewrite *rw, Node *n, const char *op)
     int64_t axes[MAX_RANK];
     size_t count = 0;
     Node *first = node_is(n, op) ? made_by(n->in[0], op) : NULL;
-    bool adds = first && ox_rank(n->out[0]) > ox_rank(first->in[0]);
-    Ox larger = !first ? NULL : adds ? n->out[0] : first->in[0];
-    if (!first || !marked_axes(adds ? n : first, larger, wide) ||
-        !marked_axes(adds ? first : n, first->out[0], narrow))
+    if (!first)
+        return true;
+    bool adds = ox_rank(n->out[0]) > ox_rank(first->in[0]);
+    Node *outer = adds ? n : first;
+    Node *inner = adds ? first : n;
+    Ox larger = adds ? n->out[0] : first->in[0];
+    if (!marked_axes(outer, larger, wide) || !marked_axes(inner, first->out[0], narrow))
         return true;
     for (int i = 0, k = 0; i < ox_rank(larger); i++)
         if (wide[i] || narrow[k++])
@@ -156,6 +160,8 @@ static bool says_all(Ctx *cx, Ox shape)
     return true;
 }
 
+/* A reshape of a reshape is one of the first one's input; none at all where the shape is the old
+ * one. */
 static bool join_reshape(Rewrite *rw, Node *n)
 {
     int64_t shape[MAX_RANK];
@@ -198,6 +204,8 @@ typedef struct Cuts {
     int64_t n;
 } Cuts;
 
+/* The axes that a Slice cuts, behind those in c; false where its axes are not known, or one of them
+ * is in c already. */
 static bool add_cuts(const Node *n, Cuts *c)
 {
     const Dim *start, *end;

@@ -141,6 +141,8 @@ static Ox stand_ins(Node *n, Ox v, StandIn fn)
     return ox_dims(n->graph, items, (size_t)v->n_items);
 }
 
+/* Inputs that are sizes become nodes. Where an operator has a number for what is not known (-1 in a
+ * Reshape) it gets that instead. */
 bool dims_step(Rewrite *rw, Node *n)
 {
     static const struct {

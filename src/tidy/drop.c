@@ -143,14 +143,21 @@ static bool keeps_size(Rewrite *rw, const Node *n)
     return !crops && !in_of(n, 2) && same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
+static bool is_one_of(const Node *n, const char *const *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (node_is(n, ops[i]))
+            return true;
+    return false;
+}
+
+/* Is n's first output its first input? A ReduceSum of no axes is none for floats: the sum of -0.0
+ * is 0.0. */
 static bool is_identity(Rewrite *rw, const Node *n)
 {
-    static const char *const reshapes[] = { "Reshape", "Expand", "Flatten", "Squeeze",
-                                            "Unsqueeze" };
+    static const char *const by_shape[] = { "Reshape",   "Expand",    "Flatten",   "Squeeze",
+                                            "Unsqueeze", "ReduceMax", "ReduceMin", "ReduceProd" };
     static const char *const folds_of_one[] = { "Concat", "Sum", "Max", "Min", "Mean" };
-    static const char *const reduces[] = {
-        "ReduceMax", "ReduceMin", "ReduceProd"
-    }; /* not ReduceSum: the sum of -0.0 is 0.0 */
     if (!n->op || n->n_in < 1 || !n->in[0])
         return false;
     if (node_is(n, "Identity"))
@@ -167,16 +174,10 @@ static bool is_identity(Rewrite *rw, const Node *n)
         return all_are(n, 1, 0);
     if (node_is(n, "Resize"))
         return keeps_size(rw, n);
-    for (size_t i = 0; i < COUNT(reshapes); i++)
-        if (node_is(n, reshapes[i]))
-            return same_shape(rw->cx, n->in[0], n->out[0]);
-    for (size_t i = 0; i < COUNT(folds_of_one); i++)
-        if (node_is(n, folds_of_one[i]))
-            return n->n_in == 1;
-    for (size_t i = 0; i < COUNT(reduces); i++)
-        if (node_is(n, reduces[i]))
-            return same_shape(rw->cx, n->in[0], n->out[0]);
-    return node_is(n, "ReduceSum") && dtype_is_int(ox_dtype(n->out[0])) &&
+    if (is_one_of(n, folds_of_one, COUNT(folds_of_one)))
+        return n->n_in == 1;
+    bool whole_sum = node_is(n, "ReduceSum") && dtype_is_int(ox_dtype(n->out[0]));
+    return (whole_sum || is_one_of(n, by_shape, COUNT(by_shape))) &&
         same_shape(rw->cx, n->in[0], n->out[0]);
 }
 

@@ -109,6 +109,8 @@ static Str bias_name(Ctx *cx, const Const *weight, const Const *bias)
     return str_fmt(cx, "%.*sbias.bn", (int)(weight->name->len - strlen("weight")), weight->name->s);
 }
 
+/* What a batch norm behind a convolution does to its weight and bias. False when it trains, when
+ * somebody else wants the convolution's result or weight, or when a number is not a constant. */
 static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
 {
     if (node_int(bn, "training_mode", 0) || bn->n_out > 1 || !used_once(rw, conv->out[0]) ||
@@ -126,8 +128,9 @@ static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
     if (!is_const(w) || (b && !is_const(b)) ||
         (ox_dtype(w) != DT_FLOAT && ox_dtype(w) != DT_DOUBLE) || storage_uses(rw, w->k) != 1)
         return false;
+    const Const *bias = b ? b->k : NULL;
     *out = (Norm){ .weight = w->k,
-                   .bias = b ? b->k : NULL,
+                   .bias = bias,
                    .scale = bn->in[1]->k,
                    .shift = bn->in[2]->k,
                    .mean = bn->in[3]->k,
@@ -138,6 +141,7 @@ static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
     return out->channels > 0 && out->outer > 0 && bn->in[1]->k->dims[0] == out->channels;
 }
 
+/* BatchNormalization(Conv(x, w, b)) -> Conv(x, w', b'), both computed when the file is written. */
 static bool fuse_norm(Rewrite *rw, Node *n)
 {
     Norm norm;

@@ -277,6 +277,8 @@ static Str input_name(Ox v)
     return v->kind == OX_INPUT && v->graph->up ? v->name : NULL;
 }
 
+/* A value that a node in the body needs and that is made outside becomes an input of the body: the
+ * same input wherever it is needed. */
 static void feed(void *arg, Ox *at)
 {
     Cut *c = arg;

@@ -11,21 +11,27 @@ static const void *storage_key(const Const *k)
     return (const void *)(uintptr_t)hash_bytes(key, sizeof key, 0);
 }
 
+/* Room for the uses of a value of this id. */
+static bool grow_uses(Rewrite *rw, uint32_t id)
+{
+    size_t n = rw->n_uses ? rw->n_uses : 1024;
+    while (n <= id)
+        n *= 2;
+    uint32_t *more = mem_grow(rw->cx, rw->uses, rw->n_uses, n, sizeof *more);
+    if (!more)
+        return false;
+    memset(more + rw->n_uses, 0, (n - rw->n_uses) * sizeof *more);
+    rw->uses = more;
+    rw->n_uses = n;
+    return true;
+}
+
 static void count(Rewrite *rw, Ox v)
 {
     if (!v || v == POISON)
         return;
-    if (v->id >= rw->n_uses) {
-        size_t n = rw->n_uses ? rw->n_uses : 1024;
-        while (n <= v->id)
-            n *= 2;
-        uint32_t *more = mem_grow(rw->cx, rw->uses, rw->n_uses, n, sizeof *more);
-        if (!more)
-            return;
-        memset(more + rw->n_uses, 0, (n - rw->n_uses) * sizeof *more);
-        rw->uses = more;
-        rw->n_uses = n;
-    }
+    if (v->id >= rw->n_uses && !grow_uses(rw, v->id))
+        return;
     rw->uses[v->id]++;
     if (rw->by_bytes && v->kind == OX_CONST) {
         const void *key = storage_key(v->k);
@@ -104,6 +110,9 @@ static void keep(Rewrite *rw, Node *n)
 
 static bool rewrite_graph(Rewrite *rw, Graph *g);
 
+/* One node of the old list: its inputs as they are by now, its subgraphs rebuilt, then the step.
+ * What the step has emitted takes n's place in the program; n itself stays unless it is replaced.
+ */
 static bool rewrite_node(Rewrite *rw, Node *n)
 {
     Graph *g = n->graph;

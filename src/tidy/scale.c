@@ -30,16 +30,19 @@ static bool once(const Rewrite *rw, Ox v)
 
 static bool is_real(Ox v) { return ox_dtype(v) == DT_FLOAT || ox_dtype(v) == DT_DOUBLE; }
 
+/* v, used once, as the result of an operator that is linear in a weight: Conv, ConvTranspose
+ * without groups, MatMul with a matrix, Gemm without factors; and the axes of the channels in v and
+ * in the weight. */
 static bool linear_of(const Rewrite *rw, const Graph *g, Ox v, Linear *out)
 {
-    Node *n = v->kind == OX_NODE && v->graph == g && v->node->op && once(rw, v) && is_real(v)
-        ? v->node
-        : NULL;
-    bool gemm = n && node_is(n, "Gemm") && node_float(n, "alpha", 1) == 1 &&
+    if (v->kind != OX_NODE || v->graph != g || !v->node->op || !once(rw, v) || !is_real(v))
+        return false;
+    Node *n = v->node;
+    bool gemm = node_is(n, "Gemm") && node_float(n, "alpha", 1) == 1 &&
         node_float(n, "beta", 1) == 1;
-    bool matmul = n && node_is(n, "MatMul");
-    bool turned = n && node_is(n, "ConvTranspose") && node_int(n, "group", 1) == 1;
-    if (!gemm && !matmul && !turned && !(n && node_is(n, "Conv")))
+    bool matmul = node_is(n, "MatMul");
+    bool turned = node_is(n, "ConvTranspose") && node_int(n, "group", 1) == 1;
+    if (!gemm && !matmul && !turned && !node_is(n, "Conv"))
         return false;
     int rank = ox_rank(v);
     int of_weight = gemm ? !node_int(n, "transB", 0) : matmul || turned;
@@ -155,6 +158,8 @@ static Ox scaled_sum(Rewrite *rw, const Node *sum, Ox s)
 
 static bool same_rank(const Node *n, Ox v) { return ox_rank(v) == ox_rank(n->out[0]); }
 
+/* Conv(x, w, b) * k and + k for a constant k, and (Conv(..) + c) * k: k goes into weight and bias.
+ */
 static bool fuse_number(Rewrite *rw, Node *n)
 {
     Linear l;
@@ -202,6 +207,7 @@ static bool border(const Node *pad, int64_t *pads, int spatial)
     return true;
 }
 
+/* Conv(Pad(x)) -> Conv with wider pads, for zeros around the spatial axes. */
 static bool fuse_pad(Rewrite *rw, Node *n)
 {
     int64_t pads[2 * MAX_RANK] = { 0 };

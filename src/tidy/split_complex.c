@@ -279,8 +279,10 @@ static bool shape(Rewrite *rw, Node *n)
     int rank = rank_of(a.in[0]);
     int64_t start = node_int(n, "start", 0);
     int64_t end = node_int(n, "end", rank);
-    set_attr(&a, INT("start", start < 0 ? start + rank : start));
-    set_attr(&a, INT("end", end < 0 ? end + rank : end < rank ? end : rank));
+    start += start < 0 ? rank : 0;
+    end += end < 0 ? rank : 0;
+    set_attr(&a, INT("start", start));
+    set_attr(&a, INT("end", end < rank ? end : rank));
     return make_again(rw, n, &a);
 }
 

@@ -59,6 +59,8 @@ static Ox weight_of(Rewrite *rw, const Node *gemm)
                 : NULL;
 }
 
+/* Reshape(Gemm(Reshape(x), w, b)) -> Add(MatMul(x, w), b): a linear layer of a tensor with more
+ * axes than two. */
 static bool unflatten(Rewrite *rw, Node *n)
 {
     Ox product = is_reshape(n) ? n->in[0] : NULL;
@@ -166,7 +168,9 @@ static Ox moved(Rewrite *rw, const Node *n, Ox from)
 static bool move_view(Rewrite *rw, Node *n)
 {
     bool last = node_is(n, "Transpose") && reshape_of(n->in[0]) && is_between(rw, n->in[0]);
-    Node *view = last ? n->in[0]->node : is_reshape(n) ? n : NULL;
+    Node *view = is_reshape(n) ? n : NULL;
+    if (last)
+        view = n->in[0]->node;
     Node *turn = view ? made_by(view->in[0], "Transpose") : NULL;
     Node *before = turn ? reshape_of(turn->in[0]) : NULL;
     if (!turn || view->graph != n->graph || (!last && !before))

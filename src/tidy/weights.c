@@ -48,7 +48,10 @@ static const Const *sliced(Ctx *cx, const Node *n, const Const *k)
             return NULL;
         int64_t extent = k->dims[axis];
         int64_t from = start[i] < 0 ? start[i] + extent : start[i];
-        from = from < 0 ? 0 : from > extent ? extent : from;
+        if (from < 0)
+            from = 0;
+        else if (from > extent)
+            from = extent;
         k = const_slice(cx, k, (int)axis, from, kept, step);
     }
     return k;
@@ -97,11 +100,17 @@ static const Const *view_of(Ctx *cx, const Node *n, const Const *k)
 /* "fc.weight.t": what became of an entry, in one word a step */
 static Str view_name(Ctx *cx, const Node *n, const Const *k)
 {
-    return derived_name(cx, k,
-                        node_is(n, "Transpose")    ? ".t"
-                            : node_is(n, "Slice")  ? ".slice"
-                            : node_is(n, "Gather") ? ".gather"
-                                                   : ".reshape");
+    static const struct {
+        const char *op, *suffix;
+    } words[] = {
+        { "Transpose", ".t" },
+        { "Slice", ".slice" },
+        { "Gather", ".gather" },
+    };
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (node_is(n, words[i].op))
+            return derived_name(cx, k, words[i].suffix);
+    return derived_name(cx, k, ".reshape");
 }
 
 enum { MAX_FOLDED = 16 }; /* results of a node */
@@ -144,6 +153,8 @@ static Str recipe_name(Ctx *cx, const Node *n)
     return NULL;
 }
 
+/* Output i of n as a constant whose bytes are computed when the file is written. NULL when its
+ * shape is not known, or without memory. */
 static Ox recipe_const(Node *n, int i)
 {
     Ctx *cx = n->graph->cx;
@@ -224,10 +235,12 @@ static Cost cost_of(Rewrite *rw, const Node *n, int i)
     uint64_t parts = (uintptr_t)map_get(&w->parts, v->k);
     uint64_t reads = reads_of(n, i);
     bool mine = uses <= 1 || uses == parts || uses == reads;
-    return (Cost){ .value = v,
-                   .freed = mine ? bytes / (parts ? parts : 1) : 0,
-                   .work = made ? made->work : numel,
-                   .shared = !mine && reads && bytes > FOLD_NUMEL };
+    Cost c = { .value = v, .work = numel, .shared = !mine && reads && bytes > FOLD_NUMEL };
+    if (mine)
+        c.freed = parts ? bytes / parts : bytes;
+    if (made)
+        c.work = made->work;
+    return c;
 }
 
 /* The inputs' costs and its own. */
@@ -340,12 +353,11 @@ static Node *of_constants(Rewrite *rw, Node *n)
     return m ? m : n;
 }
 
-/* ---- what a Where does not take
- * --------------------------------------------------------------------------------------
+/* ---- what a Where does not take ----
  *
- *     Where(c, x, Min(Cast<int64>(Log(k)), m))       the buckets of relative positions: log(0) is
- * no integer
+ *     Where(c, x, Min(Cast<int64>(Log(k)), m))
  *
+ * are the buckets of relative positions, and log(0) is no integer.
  * The items of k that no integer is count as 0 where c takes the other side of all of them. */
 
 static bool is_whole(double v, DType to)
@@ -388,7 +400,9 @@ static Ox cleaned(Graph *g, const Const *k, const Const *c, bool first, DType to
 static const Const *constant_of(const Rewrite *rw, Ox v)
 {
     const Cost *c = map_get(&((const Waiting *)rw->arg)->costs, v);
-    return c ? c->value->k : is_const(v) ? v->k : NULL;
+    if (c)
+        return c->value->k;
+    return is_const(v) ? v->k : NULL;
 }
 
 /* v, a side of a Where, as a constant: a Cast of constants and what few nodes make of it, item for

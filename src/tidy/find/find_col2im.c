@@ -63,6 +63,8 @@ static bool is_shaped(Ox v, int64_t first, int64_t taps, int64_t windows)
         dim_is(ox_dim(v, (int)first + 1), windows);
 }
 
+/* Are the indices of a scatter those of a sliding window? They are one tensor of rows and columns,
+ * or one of each. */
 static bool places_fit(Graph *g, const Ox *in, Axis *a)
 {
     const int64_t *at[AXES], *both;

@@ -97,9 +97,13 @@ static int passes_through(const Node *n)
     for (size_t i = 0; i < COUNT(alone); i++)
         if (node_is(n, alone[i]))
             return 0;
-    for (size_t i = 0; i < COUNT(with_number); i++)
-        if (node_is(n, with_number[i]))
-            return is_scalar(n->in[1]) ? 0 : is_scalar(n->in[0]) ? 1 : -1;
+    for (size_t i = 0; i < COUNT(with_number); i++) {
+        if (!node_is(n, with_number[i]))
+            continue;
+        if (is_scalar(n->in[1]))
+            return 0;
+        return is_scalar(n->in[0]) ? 1 : -1;
+    }
     return -1;
 }
 
@@ -111,7 +115,11 @@ static bool keeps_last(Node *n)
     int rank = ox_rank(n->out[0]);
     if (node_is(n, "Gather"))
         return node_int(n, "axis", 0) >= 0 && node_int(n, "axis", 0) < ox_rank(n->in[0]) - 1;
-    int input = node_is(n, "Unsqueeze") ? 1 : node_is(n, "Slice") ? 3 : 0;
+    int input = 0;
+    if (node_is(n, "Unsqueeze"))
+        input = 1;
+    else if (node_is(n, "Slice"))
+        input = 3;
     if (!input || !in_of(n, input) || !ox_known_ints(n->graph, n->in[input], &axes, &count))
         return false;
     for (int64_t i = 0; i < count; i++)
@@ -150,6 +158,8 @@ static Ox twice(const Halves *h, const Node *n)
     return f;
 }
 
+/* Does the constant hold each number of its last axis twice: side by side for pairs, else in both
+ * halves? Large tables and weights that must stay as they are count as none. */
 static bool table_repeats(const Halves *h, const Const *k)
 {
     int64_t numel = const_numel(k);
@@ -182,9 +192,9 @@ static bool repeats(const Halves *h, Ox v, int depth)
     int through = passes_through(v->node);
     if (twice(h, v->node))
         return true;
-    return through >= 0 || keeps_last(v->node)
-        ? repeats(h, v->node->in[through < 0 ? 0 : through], depth + 1)
-        : false;
+    if (through < 0 && keeps_last(v->node))
+        through = 0;
+    return through >= 0 && repeats(h, v->node->in[through], depth + 1);
 }
 
 /* f [.., n, 1], which v [.., 2n] has twice, in v's shape but for the last axis. */
@@ -289,12 +299,16 @@ static Ox whole_of(Ox x, Ox rest, int64_t size)
     return fits && a.first == 0 && a.end == size && b.first == size && b.end == all ? a.x : NULL;
 }
 
+/* What a match of find.rules is as a RotaryEmbedding: x of rank 4 by halves or by pairs, cos and
+ * sin along its positions. False where a size or a table does not fit. */
 static bool rotary_of(const Rewrite *rw, const Ox *in, bool pairs, Rotary *r)
 {
     Ctx *cx = rw->cx;
     int64_t size;
     bool halved;
-    Ox x = in[X] ? in[X] : in[LOWER]->kind == OX_NODE ? in_of(in[LOWER]->node, 0) : NULL;
+    Ox x = in[X];
+    if (!x && in[LOWER]->kind == OX_NODE)
+        x = in_of(in[LOWER]->node, 0);
     if (!x || ox_rank(x) != 4 || (ox_dtype(x) != DT_FLOAT && ox_dtype(x) != DT_FLOAT16) ||
         !dim_known(ox_dim(x, 3), &size) || size % 2 || size < 2)
         return false;
@@ -355,9 +369,9 @@ Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in)
     Ox x = r.heads == 2 ? joined_heads(g, r.x) : r.x;
     int64_t count = 0;
     dim_known(ox_dim(r.x, r.heads), &count);
-    Ox y = ox_make(g, "RotaryEmbedding", INPUTS(x, cos, sin),
-                   ATTRS(r.pairs ? INT("interleaved", 1) : NO_ATTR,
-                         r.heads == 2 ? INT("num_heads", count) : NO_ATTR,
-                         in[REST] ? INT("rotary_embedding_dim", r.size) : NO_ATTR));
+    Attr pairs = r.pairs ? INT("interleaved", 1) : NO_ATTR;
+    Attr heads = r.heads == 2 ? INT("num_heads", count) : NO_ATTR;
+    Attr size = in[REST] ? INT("rotary_embedding_dim", r.size) : NO_ATTR;
+    Ox y = ox_make(g, "RotaryEmbedding", INPUTS(x, cos, sin), ATTRS(pairs, heads, size));
     return r.heads == 2 ? ox_g(g, "Reshape", y, ox_dims(g, r.x->type->dim, 4)) : y;
 }

@@ -111,15 +111,9 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
     Ox strictly = ox_g(g, back == exclusive ? "Greater" : "Less", from, to);
     Ox inside = exclusive ? strictly : ox_g(g, "Not", strictly);
     Ox triangle = ox_cast(g, inside, t);
-    int64_t perm[MAX_RANK];
-    for (int64_t i = 0; i < rank; i++)
-        perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
-    bool last = axis == rank - 1;
-    Ox turned = last ? x
-                     : ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
+    Ox turned = swapped_with_last(g, x, (int)axis);
     Ox sum = ox_g(g, "MatMul", turned, triangle);
-    out[0] = last ? sum
-                  : ox_g_with(g, "Transpose", INPUTS(sum), INT_LIST("perm", perm, (size_t)rank));
+    out[0] = swapped_with_last(g, sum, (int)axis);
     (void)l;
     return CHANGED;
 }

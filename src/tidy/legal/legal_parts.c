@@ -30,7 +30,10 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
             return AS_IT_IS;
         from[i] = start[i] < 0 ? start[i] + extent : start[i];
         int64_t last = steps[i] < 0 ? extent - 1 : extent;
-        from[i] = from[i] < 0 ? 0 : from[i] > last ? last : from[i];
+        if (from[i] < 0)
+            from[i] = 0;
+        else if (from[i] > last)
+            from[i] = last;
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t *items = new_array(l->cx, int64_t, kept[i] + 1);
@@ -95,10 +98,11 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
         return stepped ? CHANGED : AS_IT_IS;
     for (int64_t i = 0; i < count; i++) {
         int64_t axis = axes ? axes[i] : i;
+        axis += axis < 0 ? ox_rank(x) : 0;
+        int64_t step = steps ? steps[i] : 1;
         Ox from = item(g, n->in[1], i);
         Ox to = item(g, n->in[2], i);
-        x = part_of_axis(g, x, (int)(axis < 0 ? axis + ox_rank(x) : axis), from, to,
-                         steps ? steps[i] : 1);
+        x = part_of_axis(g, x, (int)axis, from, to, step);
         if (!ox_ok(x))
             return REFUSED;
     }

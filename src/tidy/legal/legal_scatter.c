@@ -25,8 +25,9 @@ static Ox outermost(Graph *g, DType t, bool low)
     if (!dtype_is_int(t) || dtype_size(t) > 4)
         return NULL;
     int64_t half = (int64_t)1 << (8 * dtype_size(t) - 1);
-    return dtype_is_signed(t) ? ox_integer(g, t, low ? -half : half - 1)
-                              : ox_integer(g, t, low ? 0 : 2 * half - 1);
+    if (dtype_is_signed(t))
+        return ox_integer(g, t, low ? -half : half - 1);
+    return ox_integer(g, t, low ? 0 : 2 * half - 1);
 }
 
 /* False: the target has this reduction, or it cannot be said in another way. */
@@ -99,6 +100,8 @@ static void tell(const Node *n, int since)
          n->name->s, since);
 }
 
+/* Before 18 without reductions: for each place of the axis the updates that meet there are combined
+ * (met), and that with x. */
 Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -118,7 +121,8 @@ Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
     Ox values = ox_g(g, "Unsqueeze", updates, one_axis(g, rank));
     Ox sums = met(g, &c, hot, values, axis); /* the places are the last axis */
     for (int i = 0; i < rank; i++)
-        perm[i] = i < axis ? i : i == axis ? rank - 1 : i - 1;
+        perm[i] = i < axis ? i : i - 1;
+    perm[axis] = rank - 1;
     Ox in_order = ox_g_with(g, "Transpose", INPUTS(sums), INT_LIST("perm", perm, (size_t)rank));
     if (!ox_ok(in_order))
         return REFUSED;
@@ -204,6 +208,8 @@ Verdict legal_gather_nd(Legal *l, Node *n, Ox *out)
     return ox_ok(y) ? CHANGED : REFUSED;
 }
 
+/* The same for places that are rows of indices: x is flat along the axes that a row names. Before
+ * 11 there is no ScatterND at all, and one without a reduction is a flat Scatter. */
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -222,15 +228,16 @@ Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
     Dim size = dim_product(cx, x->type->dim, (int)k);
     Dim wide[MAX_RANK + 2];
     int rest = rank - (int)k;
-    wide[0] = m, wide[1] = dim_int(cx, 1);
+    wide[0] = m;
+    wide[1] = dim_int(cx, 1);
     for (int i = 0; i < rest; i++)
         wide[2 + i] = ox_dim(x, (int)k + i);
     Ox place = flat_places(g, tuples_of(g, index, k), x->type->dim, k);
     Ox hot = ox_g(g, "Equal", ox_g(g, "Unsqueeze", place, one_axis(g, 1)),
                   places(g, size)); /* [m, size] */
-    Dim hot_dims[MAX_RANK + 2];
-    for (int i = 0; i < 2 + rest; i++)
-        hot_dims[i] = i == 0 ? m : i == 1 ? size : dim_int(cx, 1);
+    Dim hot_dims[MAX_RANK + 2] = { m, size };
+    for (int i = 2; i < 2 + rest; i++)
+        hot_dims[i] = dim_int(cx, 1);
     Ox values = reshaped(g, updates, wide, 2 + rest);
     Ox sums = met(g, &c, reshaped(g, hot, hot_dims, 2 + rest), values, 0);
     if (!ox_ok(sums))

@@ -31,7 +31,10 @@ static const struct {
 
 static const FormalArg *formal_of(const FormalArg *list, int n, int i)
 {
-    return i < n ? &list[i] : n && list[n - 1].option == 2 ? &list[n - 1] : NULL;
+    enum { VARIADIC = 2 };
+    if (i < n)
+        return &list[i];
+    return n && list[n - 1].option == VARIADIC ? &list[n - 1] : NULL;
 }
 
 static bool signature_takes(const OpVersion *v, const char *type, DType t)
@@ -332,6 +335,8 @@ static void check_results(Rewrite *rw, Node *n, const OpVersion *v, int opset, c
     }
 }
 
+/* Clip(int8) at a target whose ONNX Runtime clips no int8: Cast(int32), Clip, Cast(int8). A type
+ * that no exact cast helps is refused, by the opset that takes it. */
 bool fix_types(Rewrite *rw, Node *n, int opset, bool ort)
 {
     const OpVersion *v = onnx_version(n->op, opset);

@@ -40,6 +40,19 @@ static Ox transpose(Graph *g, Ox x, const int64_t *perm, int rank)
     return ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
 }
 
+Ox swapped_with_last(Graph *g, Ox x, int axis)
+{
+    int64_t perm[MAX_RANK];
+    int rank = ox_rank(x);
+    if (axis == rank - 1 || !ox_ok(x))
+        return x;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[axis] = rank - 1;
+    perm[rank - 1] = axis;
+    return transpose(g, x, perm, rank);
+}
+
 static Ox reshape_to(Graph *g, Ox x, const Dim *dim, int rank)
 {
     bool same = ox_rank(x) == rank;
@@ -89,12 +102,9 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
         out[0] = with_axis(g, n->op->name, x, axis);
         return CHANGED;
     }
-    int64_t perm[MAX_RANK];
-    for (int i = 0; i < rank; i++)
-        perm[i] = i == axis ? rank - 1 : i == rank - 1 ? axis : i;
-    Ox turned = transpose(g, x, perm, rank);
+    Ox turned = swapped_with_last(g, x, axis);
     Ox y = with_axis(g, n->op->name, turned, rank - 1);
-    out[0] = transpose(g, y, perm, rank);
+    out[0] = swapped_with_last(g, y, axis);
     return CHANGED;
 }
 
@@ -104,7 +114,8 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
 static DType stash_of(const Node *n)
 {
     DType t = ox_dtype(n->in[0]);
-    return t == DT_DOUBLE ? t : node_int(n, "stash_type", 1) == DT_FLOAT ? DT_FLOAT : t;
+    bool in_float = t != DT_DOUBLE && node_int(n, "stash_type", 1) == DT_FLOAT;
+    return in_float ? DT_FLOAT : t;
 }
 
 static size_t axes_from(int axis, int rank, int64_t *axes)
@@ -333,8 +344,8 @@ static Verdict legal_mod(Legal *l, Node *n, Ox *out)
     Ox a = ox_cast(g, n->in[0], DT_DOUBLE);
     Ox b = ox_cast(g, n->in[1], DT_DOUBLE);
     Ox rest = a;
-    for (int k = t == DT_FLOAT ? 9 : 1; k >= 0;
-         k--) { /* quotients: 2^277 in float32, 2^40 in float16 */
+    int parts = t == DT_FLOAT ? 9 : 1; /* quotients: 2^277 in float32, 2^40 in float16 */
+    for (int k = parts; k >= 0; k--) {
         Ox by = k ? ox_g(g, "Mul", b, ox_number(g, DT_DOUBLE, ldexp(1, 28 * k))) : b;
         Ox quotient = ox_g(g, "Div", rest, by);
         Ox size = ox_g(g, "Abs", quotient);
@@ -356,12 +367,18 @@ static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
     (void)l;
     Graph *g = n->graph;
     Ox x = n->in[0];
-    double most = ox_dtype(x) == DT_DOUBLE ? DBL_MAX : ox_dtype(x) == DT_FLOAT16 ? 65504 : FLT_MAX;
+    double most = FLT_MAX;
+    if (ox_dtype(x) == DT_DOUBLE)
+        most = DBL_MAX;
+    else if (ox_dtype(x) == DT_FLOAT16)
+        most = 65504;
     bool negative = node_int(n, "detect_negative", 1) != 0;
     bool positive = node_int(n, "detect_positive", 1) != 0;
     if (!negative && !positive)
         return AS_IT_IS;
-    Ox size = !positive ? ox_g(g, "Neg", x) : !negative ? x : ox_g(g, "Abs", x);
+    Ox size = x;
+    if (negative)
+        size = ox_g(g, positive ? "Abs" : "Neg", x);
     out[0] = ox_g(g, "Greater", size, number_like(g, most, x));
     return CHANGED;
 }
@@ -595,12 +612,14 @@ static bool legal_nodes(Legal *l, Node *n, size_t from, int depth)
     return true;
 }
 
+/* n as the target takes it: by another form, whose nodes are legalised in turn (depth counts how
+ * often), else in place. A refusal is noted, and false is an error. */
 static bool legal_node(Legal *l, Node *n, int depth)
 {
     if (!n->op)
         return true;
-    if (node_is(n, "Reshape") &&
-        !dims_step(l->rw, n)) /* tells whether a 0 may mislead: legal_reshape asks */
+    /* Reshape's shape is made first: legal_reshape asks whether a 0 in it may mislead. */
+    if (node_is(n, "Reshape") && !dims_step(l->rw, n))
         return false;
     Ox out[MAX_OUT] = { NULL };
     size_t from = n->graph->nodes.n;
@@ -608,8 +627,7 @@ static bool legal_node(Legal *l, Node *n, int depth)
     if (v == REFUSED)
         return !ctx_failed(l->cx);
     if (v == AS_IT_IS) {
-        take_back(l, n->graph,
-                  from); /* a rule that did not match has made nothing that is wanted */
+        take_back(l, n->graph, from); /* what a rule that did not match has made */
         if (!dims_step(l->rw, n))
             return false;
         if (!form_lower(n->graph, n, l->target))
