@@ -24,11 +24,11 @@ example:
 
 check:                  ## build and test without PyTorch, in two minutes; ONLY=reduce for a family or folder, CHANGED=1 for what was changed
 	tools/setup check
-	python3 tools/check.py --build $(BUILD) $(if $(CHECK),--python $(CHECK)) $(if $(ONLY),--only '$(ONLY)') $(if $(CHANGED),--changed)
+	python3 tools/check.py --build '$(BUILD)' $(if $(CHECK),--python $(CHECK)) $(if $(ONLY),--only '$(ONLY)') $(if $(CHANGED),--changed)
 
 test:                   ## install what the tests need and run all of them
 	tools/setup test
-	python3 tools/run_tests.py --python $(T213)
+	python3 tools/run_tests.py --python $(T213) --build '$(BUILD)'
 
 corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some, OPSETS=11,18,26
 	tools/setup corpus

@@ -18,7 +18,7 @@ def pytest_configure(config):
 
 def build(folder, target, *options, **env):
     """Configure and build one target in a folder beside the main build; its path. Tests run in several processes: one builds, the others find it built."""
-    where = os.path.join(oracle.TOP, folder)
+    where = os.path.join(oracle.BESIDE, folder)
     everything = {**os.environ, **env}
     os.makedirs(where, exist_ok=True)
     with open(os.path.join(where, "lock"), "w") as lock:

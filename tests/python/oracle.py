@@ -15,6 +15,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
 MODELS = os.environ.get("PT2ONNX_MODELS", os.path.join(CACHE, "models"))
 BUILD = os.environ.get("PT2ONNX_BUILD", os.path.join(TOP, "build"))
+BESIDE = os.path.dirname(os.path.abspath(BUILD))          # other builds: sources may be read-only
 PROGRAM = os.path.join(BUILD, "pt2onnx")
 TOLERANCE = 1e-4                    # of the largest absolute value of the output
 BFLOAT16 = 2 ** -7                  # the same where values have 8 bits on their way: sums round in another order

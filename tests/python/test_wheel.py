@@ -1,4 +1,5 @@
 """test_wheel.py - the wheel: built once, installed into an environment that has nothing else, and beside each torch."""
+import fcntl
 import os
 import subprocess
 import sys
@@ -24,9 +25,15 @@ def run(*command, **env):
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check", "-w", str(folder),
-        "-C", "build-dir=%s" % (folder / "build"), oracle.TOP)         # not the checkout's own: two workers may build
+    """Built by the first of the processes that share the tests; the others wait for it."""
+    shared = tmp_path_factory.getbasetemp()
+    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "the-wheel"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not list(folder.glob("*.whl")):
+            run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check", "-w", str(folder),
+                "-C", "build-dir=%s" % (folder / "build"), oracle.TOP)         # not the checkout's own
     found = sorted(folder.glob("*.whl"))
     assert len(found) == 1
     return found[0]
