@@ -1,7 +1,9 @@
 """Would the oracle notice? It compares everything else, so it is tested itself."""
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
 import numpy
 import pytest
@@ -62,7 +64,11 @@ def test_the_tally(xml, good, tmp_path):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
 def test_setup_names_what_is_missing():
-    """Without root and sudo nothing is installed: the packages are named. Run with no compiler in reach."""
-    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "sh", "tools/setup", "build"], cwd=oracle.TOP, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, env={"CC": "no-such-compiler", "PATH": "/usr/bin:/bin"})
+    """Without root and sudo nothing is installed: the packages are named. Run with no compiler in reach, from a copy that the other user
+    can reach: a clone may lie in a home folder that others may not enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        shutil.copytree(os.path.join(oracle.TOP, "tools"), os.path.join(folder, "tools"), ignore=shutil.ignore_patterns("__pycache__"))
+        done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", "sh", "tools/setup", "build"], cwd=folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, env={"CC": "no-such-compiler", "PATH": "/usr/bin:/bin"})
     assert done.returncode == 1 and "apt-get install" in done.stderr and "gcc" in done.stderr, done.stderr
