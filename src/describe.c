@@ -5,6 +5,11 @@
 #include "base/limits.h"
 #include "ops/ops.h"
 
+#include <stdlib.h>
+
+/* op_nodes.txt: what the cases of tests/ops have of each operator. */
+extern const char text_op_nodes[];
+
 /* ---- PyTorch's operators ---- */
 
 /* "aten::add.Tensor(Tensor self, ..) -> Tensor" -> "aten::add" */
@@ -13,11 +18,19 @@ static Str schema_name(Ctx *cx, const char *schema)
     return str_n(cx, schema, strcspn(schema, ".( "));
 }
 
+/* An operator, as "aten::add.Tensor", and its lines of op_nodes.txt. */
+typedef struct OpText {
+    Str name;
+    const char *lines;
+} OpText;
+typedef VEC(OpText) OpTexts;
+
 /* All operators, or with `only` one of them in full. */
 typedef struct Listing {
     Ctx *cx;
     Buf *out;
     Str only;
+    OpTexts recorded;
     size_t n;
     bool titled;
 } Listing;
@@ -44,46 +57,105 @@ static void put_kinds(Buf *out, bool quant, bool packed)
     buf_str(out, packed ? ", packed sequences too" : "");
 }
 
-static bool same_table(const OpNodes *a, const OpNodes *b)
+/* ---- what the operator cases have recorded ---- */
+
+/* A row of op_nodes.txt, as "  9? integers: Add Cast Mul": calls of this kind become these nodes
+ * from this opset on. */
+typedef struct OpNodes {
+    Str of; /* "" for the usual calls */
+    int from;
+    bool partly; /* some of the calls are refused */
+    Str nodes;   /* "refused" when all of them are */
+} OpNodes;
+
+static const char *next_line(const char *line)
 {
-    return a->op && b->op && strcmp(a->op, b->op) == 0 &&
-        strcmp(a->of ? a->of : "", b->of ? b->of : "") == 0;
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : line + strlen(line);
+}
+
+static OpTexts find_recorded(Ctx *cx)
+{
+    OpTexts found = { 0 };
+    for (const char *line = text_op_nodes, *next; *line; line = next) {
+        next = next_line(line);
+        if (*line != ' ' && *line != '#')
+            vec_push(cx, &found, (OpText){ str_n(cx, line, (size_t)(next - line) - 1), next });
+    }
+    return found;
+}
+
+/* The lines below the operator's name; NULL when no case has recorded it. */
+static const char *lines_of(const OpTexts *recorded, Str name)
+{
+    for (size_t i = 0; i < recorded->n; i++)
+        if (recorded->at[i].name == name)
+            return recorded->at[i].lines;
+    return NULL;
+}
+
+/* False when the line is none: a refusal, or the next operator's name. */
+static bool read_nodes(Ctx *cx, const char *line, OpNodes *out)
+{
+    char *p;
+    long from = strtol(line, &p, 10);
+    if (p == line)
+        return false;
+    *out = (OpNodes){ .from = (int)from, .partly = *p == '?' };
+    p += out->partly;
+    p += *p == ' ';
+    size_t n = strcspn(p, ":");
+    out->of = str_n(cx, p, n);
+    p += n + 1;
+    p += *p == ' ';
+    out->nodes = str_n(cx, p, strcspn(p, "\n"));
+    return true;
 }
 
 /* "opset 9 to 19: Add Mul", "opset 9 to 26, integers: Add Cast Mul" */
-static void put_opsets(Listing *l, const OpNodes *n)
+static void put_opsets(Listing *l, const OpNodes *n, int to, bool always)
 {
-    bool more = same_table(n, n + 1);
-    bool always = n->from == ONNX_OLDEST_TARGET && !more;
-    int to = more ? n[1].from - 1 : ONNX_NEWEST;
     buf_str(l->out, l->only ? "    " : "; ");
     if (l->only || !always) {
         buf_fmt(l->out, to > n->from ? "opset %d to %d" : "opset %d", n->from, to);
-        buf_fmt(l->out, l->only && n->of ? ", %s: " : "%s: ", l->only && n->of ? n->of : "");
+        buf_fmt(l->out, l->only && n->of->len ? ", %s: " : ": ", n->of->s);
     }
-    buf_str(l->out, !n->nodes ? "refused" : *n->nodes ? n->nodes : "no node");
+    buf_str(l->out, n->nodes->len ? n->nodes->s : "no node");
     buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "",
             l->only ? "\n" : "");
+}
+
+/* The rows from this line on; the line behind them. Without `only` those of the usual calls. */
+static const char *put_nodes(Listing *l, const char *line)
+{
+    OpNodes n, next;
+    Str usual = NULL;
+    for (bool more = read_nodes(l->cx, line, &n); more; n = next) {
+        line = next_line(line);
+        more = read_nodes(l->cx, line, &next);
+        bool goes_on = more && next.of == n.of;
+        bool always = n.from == ONNX_OLDEST_TARGET && !goes_on;
+        usual = usual ? usual : n.of;
+        if (l->only || n.of == usual)
+            put_opsets(l, &n, goes_on ? next.from - 1 : ONNX_NEWEST, always);
+    }
+    return line;
 }
 
 /* What the cases have of the schemas that share a row or a rule, by the first of them: of the usual
  * call; in full also of types that need others. */
 static void put_recorded(Listing *l, const char *schema)
 {
-    const char *key = str_n(l->cx, schema, strcspn(schema, "("))->s;
-    const OpNodes *usual = NULL;
-    for (const OpNodes *n = op_nodes; n->op; n++) {
-        if (strcmp(n->op, key) != 0)
-            continue;
-        usual = usual ? usual : n;
-        if (l->only || same_table(n, usual))
-            put_opsets(l, n);
-    }
-    for (const OpLimit *limit = op_limits; limit->op; limit++)
-        if (strcmp(limit->op, key) == 0)
-            buf_fmt(l->out, l->only ? "    refused: %s\n" : "; refused: %s", limit->why);
+    const char *line = lines_of(&l->recorded, str_n(l->cx, schema, strcspn(schema, "(")));
+    if (line)
+        line = put_nodes(l, line);
+    for (; line && strncmp(line, "  ! ", 4) == 0; line = next_line(line))
+        buf_fmt(l->out, l->only ? "    refused: %.*s\n" : "; refused: %.*s",
+                (int)strcspn(line + 4, "\n"), line + 4);
     buf_str(l->out, l->only ? "" : "\n");
 }
+
+/* ---- rows and rules ---- */
 
 /* A row with the older forms that follow it. */
 static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *row)
@@ -175,7 +247,7 @@ static bool list_family(Listing *l, const OpFamily *family)
 /* All rows, or those of one name; false when there is none. */
 static bool describe_rows(Ctx *cx, Str only, Buf *out)
 {
-    Listing l = { cx, out, only, 0, false };
+    Listing l = { .cx = cx, .out = out, .only = only, .recorded = find_recorded(cx) };
     for (const OpFamily *family = op_families; family->name; family++)
         if (!list_family(&l, family))
             return false;

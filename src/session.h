@@ -28,21 +28,6 @@ void symbolics_register(Session *s);
 /* show.c */
 MUST_USE bool show_program(Session *s, Program *p, Buf *out);
 MUST_USE bool show_onnx(Session *s, Buf *out);
-/* op_nodes.c, generated: what the cases of tests/ops have of each operator, in the order of its
- * name; both end with a NULL. A row holds from its opset to that of the next; nodes NULL: refused;
- * partly: some calls are. `of` NULL: the usual call, float32 or what comes next to it; then those
- * that need other nodes, "integers", "dynamic sizes". */
-typedef struct OpNodes {
-    const char *op, *of;
-    int from;
-    bool partly;
-    const char *nodes;
-} OpNodes;
-typedef struct OpLimit {
-    const char *op, *why;
-} OpLimit;
-extern const OpNodes op_nodes[];
-extern const OpLimit op_limits[];
 
 /* describe.c */
 MUST_USE bool describe(Ctx *cx, const char *what, Buf *out);

@@ -1,4 +1,4 @@
-"""Are src/op_nodes.c and docs/operators.md what the operator cases and the program say now? `make operators` writes them."""
+"""Are src/op_nodes.txt and docs/operators.md what the operator cases and the program say now? `make operators` writes them."""
 import os
 import subprocess
 import sys
