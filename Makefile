@@ -9,10 +9,13 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build run example check test corpus slim torch-suite opinfo mutate fuzz bench operators clean help
+.PHONY: build install run example check test corpus slim torch-suite opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
+
+install: build          ## build, then install without debug information below PREFIX (/usr/local); DESTDIR for a package
+	cmake --install $(BUILD) --strip $(if $(PREFIX),--prefix $(PREFIX))
 
 run:                    ## install what is missing, build, convert the example and run it in ONNX Runtime
 	tools/setup run
@@ -64,7 +67,7 @@ bench:                  ## time and memory against cp and torch.onnx; PEERS=all 
 	$(MAKE) --no-print-directory build
 	$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx
 
-operators:              ## after adding one: src/op_nodes.c and docs/operators.md from the operator cases
+operators:              ## after adding one: src/op_nodes.txt and docs/operators.md from the operator cases
 	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS)
 	BUILD=$(BUILD) tools/gen-operators

@@ -5,7 +5,7 @@
 
 Best of five, file cache warm, output removed between runs; a peer that is slow gets as many rounds as begin within a minute.
 `cp` copies the same file. For torch.onnx and for the Python package the seconds are those of export() alone, the peak is that
-of the process. Models come from tests/models and tools/write_chain.py, modules from tools/peers.py.
+of the process. Last, what an installed pt2onnx takes on disk. Models come from tests/models and tools/write_chain.py, modules from tools/peers.py.
 """
 import argparse
 import json
@@ -148,11 +148,23 @@ def main():
             remove(out)
         if not o.no_peers:
             failed += modules(os.path.join(os.path.dirname(os.path.abspath(o.pt2onnx)), "libpt2onnx.so"), scratch)
+    sizes(os.path.dirname(os.path.abspath(o.pt2onnx)), folder)
     print("\nwhat is promised")
     for what, good, value in promises(times):
         failed += not good
         print("  %s  %s: %s" % ("ok  " if good else "MISS", what, value))
     return 1 if failed else 0
+
+
+def sizes(build, folder):
+    """What `make install` puts where."""
+    print("\ninstalled, without debug information")
+    with tempfile.TemporaryDirectory(dir=folder) as prefix:
+        subprocess.run(["cmake", "--install", build, "--strip", "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
+        for at, _, names in sorted(os.walk(prefix)):
+            for name in sorted(names):
+                path = os.path.join(at, name)
+                print("    %-24s %8.1f MB" % (os.path.relpath(path, prefix), os.path.getsize(path) / 1e6))
 
 
 def promises(times):
