@@ -14,8 +14,8 @@
 
 /* ---- positions ---- */
 
-/* "__torch__.torchvision.models.resnet.___torch_mangle_3.BasicBlock" without what is no part of
- * Python's name. */
+/* "torchvision.models.resnet.BasicBlock" of
+ * "__torch__.torchvision.models.resnet.___torch_mangle_3.BasicBlock". */
 static Str python_name(Ctx *cx, Str qualname)
 {
     Buf b = buf_new(cx);
@@ -57,7 +57,8 @@ static bool enum_member(Eval *ev, const ClassDef *c, Str name, Value *out)
     return fail(ev->cx, E_FORMAT, "the enum %s has no member %s", c->plain->s, name->s);
 }
 
-/* A member of a class: an enum's constant, or a hook called as a free function. */
+/* A path CLASS.member: an enum's constant, or a method, which hooks are called as. *found: the path
+ * begins with a class. False after an error. */
 static bool member_of_class(Eval *ev, Str path, Value *out, bool *found)
 {
     const char *dot = strrchr(path->s, '.');
@@ -77,21 +78,24 @@ static bool member_of_class(Eval *ev, Str path, Value *out, bool *found)
     return true;
 }
 
-static bool find_name(Eval *ev, Str path, Value *out)
+/* A function or a class of the program, by its whole path. */
+static bool is_defined(Eval *ev, Str path, Value *out)
 {
     Program *p = ev->p;
+    *out = (Value){ .tag = V_FUNCTION };
+    if (p->find_function)
+        out->any = p->find_function(ev->cx, p, path);
+    if (out->any || ctx_failed(ev->cx) || !p->find_class)
+        return out->any != NULL;
+    *out = (Value){ .tag = V_CLASS, .any = p->find_class(ev->cx, p, path) };
+    return out->any != NULL;
+}
+
+static bool find_name(Eval *ev, Str path, Value *out)
+{
     bool found = false;
-    const Function *fn = p->find_function ? p->find_function(ev->cx, p, path) : NULL;
-    if (fn) {
-        *out = (Value){ .tag = V_FUNCTION, .any = fn };
+    if (is_defined(ev, path, out))
         return true;
-    }
-    const ClassDef *c = !ctx_failed(ev->cx) && p->find_class ? p->find_class(ev->cx, p, path)
-                                                             : NULL;
-    if (c) {
-        *out = (Value){ .tag = V_CLASS, .any = c };
-        return true;
-    }
     if (ctx_failed(ev->cx) || !member_of_class(ev, path, out, &found))
         return false;
     if (!found)
@@ -116,18 +120,32 @@ bool resolve_name(Eval *ev, Str path, Value *out)
 
 bool eval_raise(Eval *ev, Str message)
 {
-    if (ev->staged == 0 &&
-        ev->cx->refusals.n > 0) /* on the way of a value that is not there: those are the news */
-        return refusals_fail(ev->cx);
-    if (ev->staged == 0 && facts_other_rank(ev->cx, message))
+    if (ev->staged > 0) { /* the innermost branch takes it */
+        ev->raised = message;
+        ev->raised_at = where_intern(ev->cx);
         return false;
-    if (ev->staged == 0)
-        return fail(ev->cx, E_VALUE, "the model raises an error: %s", message->s);
-    ev->raised = message;
-    ev->raised_at = where_intern(ev->cx);
-    return false;
+    }
+    if (ev->cx->refusals.n >
+        0) /* a refused operator's poison may have led here: that is the news */
+        return refusals_fail(ev->cx);
+    if (facts_other_rank(ev->cx, message))
+        return false;
+    return fail(ev->cx, E_VALUE, "the model raises an error: %s", message->s);
 }
 
+/* The argument for parameter i of a function: the i-th without a name, or the one of its name. */
+static const OpArg *arg_for(const ParamDecl *p, uint32_t i, const OpArg *args, size_t n)
+{
+    if (i < n && !args[i].name)
+        return &args[i];
+    for (size_t k = 0; k < n; k++)
+        if (args[k].name == p->name)
+            return &args[k];
+    return NULL;
+}
+
+/* Fills the parameters among a new frame's locals, each converted to its declared type; a default
+ * is evaluated in the caller's frame. */
 static bool bind_params(Eval *ev, const Function *fn, const OpArg *args, size_t n, Obj *locals)
 {
     Value v;
@@ -135,10 +153,7 @@ static bool bind_params(Eval *ev, const Function *fn, const OpArg *args, size_t 
         return fail(ev->cx, E_VALUE, "%s takes %u arguments, got %zu", fn->name->s, fn->n_param, n);
     for (uint32_t i = 0; i < fn->n_param; i++) {
         const ParamDecl *p = &fn->param[i];
-        const OpArg *given = i < n && !args[i].name ? &args[i] : NULL;
-        for (size_t k = 0; !given && k < n; k++)
-            if (args[k].name == p->name)
-                given = &args[k];
+        const OpArg *given = arg_for(p, i, args, n);
         if (!given && !p->deflt)
             return fail(ev->cx, E_VALUE, "%s: the argument '%s' is missing", fn->name->s,
                         p->name->s);
@@ -153,6 +168,7 @@ static bool bind_params(Eval *ev, const Function *fn, const OpArg *args, size_t 
     return true;
 }
 
+/* A nested function (fork's) reads the locals that it captures when it starts. */
 static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
 {
     Frame frame = { .up = ev->frame,
@@ -172,6 +188,7 @@ static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t
     return convert_to(ev, frame.result, fn->ret, "the result", out);
 }
 
+/* With the function's place pushed, and the depth of calls counted: --limit calls. */
 bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -212,8 +229,9 @@ bool is_autocast(const ClassDef *c)
          str_is(c->plain, "__torch__.torch.cpu.amp.autocast_mode.autocast"));
 }
 
-/* The archive's own __init__ and __enter__ of autocast are stubs: PyTorch handles the class in a
- * compiler pass. */
+/* The methods of autocast do nothing but note that the region is dropped, unless it is made with
+ * enabled=False. The archive's own __init__ and __enter__ are stubs, as PyTorch handles the class
+ * in a compiler pass. */
 static bool autocast_method(Eval *ev, const Obj *o, Str name, const OpArg *args, size_t n,
                             Value *out)
 {
@@ -244,6 +262,7 @@ static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, 
     return call_function(ev, fn, all, n + 1, out);
 }
 
+/* With the module's path pushed, if o is a module. */
 bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -276,8 +295,8 @@ static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
     return true;
 }
 
-/* What the file recorded about the results, as types; 0 when it recorded nothing that op_call can
- * compare. */
+/* What the file recorded about the results, as types; returns how many: 0 when it recorded nothing
+ * that op_call can compare. */
 static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
 {
     if (!s || !s->recorded || s->n_recorded == 0 || s->n_recorded > 4)
@@ -304,14 +323,14 @@ static WalkStep stop_at_name(void *arg, Value v)
     return by_name ? WALK_STOP : WALK_IN;
 }
 
-/* Does v's text say something that only the running model knows? */
+/* Would str(v) say something that only the running model knows? It says the name then. */
 static bool is_given_by_name(Value v)
 {
     enum { DEEP = 9 };
     return val_walk(v, DEEP, stop_at_name, NULL) == WALK_STOPPED;
 }
 
-/* v with such texts as plain ones. */
+/* v with staged texts as plain ones, in a list or tuple too. Without memory, v itself. */
 static Value plain_text(Ctx *cx, Value v)
 {
     if (staged_text(v))
@@ -321,12 +340,18 @@ static Value plain_text(Ctx *cx, Value v)
     int64_t n = v.tag == V_TUPLE ? v.tuple->n : v.list->n;
     Value *items = new_array(cx, Value, n + 1);
     bool found = false;
-    for (int64_t i = 0; items && i < n; i++) {
+    if (!items)
+        return v;
+    for (int64_t i = 0; i < n; i++) {
         items[i] = v.tag == V_TUPLE ? v.tuple->at[i] : v.list->at[i].v;
-        found = found || staged_text(items[i]);
-        items[i] = staged_text(items[i]) ? val_str(staged_text(items[i])) : items[i];
+        Str text = staged_text(items[i]);
+        found = found || text;
+        if (text)
+            items[i] = val_str(text);
     }
-    return !found ? v : v.tag == V_TUPLE ? val_tuple(cx, items, n) : val_list(cx, items, n, "str");
+    if (!found)
+        return v;
+    return v.tag == V_TUPLE ? val_tuple(cx, items, n) : val_list(cx, items, n, "str");
 }
 
 /* Operators that make texts, or only pass them on. NOT_MINE: no argument makes the result a text of
@@ -362,8 +387,8 @@ static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
     return n > 1 && args[1].v.tag == V_STR ? str_fmt(cx, "%s: %s", args[1].v.s->s, text->s) : text;
 }
 
-/* What works on a container and not on its items: a poison item stays where it is. Nor are all
- * items looked at for each. */
+/* Operators on a container that do not read its items: an item may be poison, or never set, and a
+ * long list is not gone through for each append. */
 static bool is_container_op(Str name)
 {
     static const char *const names[] = { "aten::append",     "aten::_set_item", "aten::insert",
@@ -375,7 +400,7 @@ static bool is_container_op(Str name)
     return false;
 }
 
-/* In a list of tensors too: cat([x, poison]). */
+/* Poison itself, or a list or tuple with poison in it: cat([x, poison]). */
 static bool is_poison(Value v)
 {
     bool found = v.tag == V_POISON;
@@ -400,6 +425,7 @@ static bool poison_flows(Str name, const OpArg *args, size_t n)
     return n > 0 && (args[0].v.tag == V_POISON || (!is_container_op(name) && has_poison(args, n)));
 }
 
+/* False, after an error, where an argument or an item of a list may not be read. */
 static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -413,8 +439,8 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
     return true;
 }
 
-/* What works on a container may hold what was never set, but nothing works on a list or dict that
- * nobody can tell any more. */
+/* The same for is_container_op: items that were never set are fine, a container that an alias's
+ * write has made invalid is not. */
 static bool containers_are_readable(Eval *ev, Str name, const OpArg *args, size_t n)
 {
     for (size_t i = 0; i < n && i < (str_is(name, "aten::extend") ? 2 : 1); i++)
@@ -423,30 +449,43 @@ static bool containers_are_readable(Eval *ev, Str name, const OpArg *args, size_
     return true;
 }
 
-/* --unknown=custom: as many results as the statement takes, of the types that the file records. */
+/* The types that the file recorded of a statement's n results; NULL: not of all. */
+static Type *recorded_types(Ctx *cx, const Stmt *s, size_t n)
+{
+    if (!s || !s->recorded || s->n_recorded != n)
+        return NULL;
+    Type *types = new_array(cx, Type, n);
+    if (!types)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        types[i] = recorded_type(cx, &s->recorded[i]);
+        if (!types[i])
+            return NULL;
+    }
+    return types;
+}
+
+/* --unknown=custom: as many results as the statement takes, of the types that the file recorded. */
 static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s)
 {
     size_t n = s && s->n_target > 0 ? s->n_target : 1;
-    Type *expect = s && s->recorded && s->n_recorded == n ? new_array(ev->cx, Type, n) : NULL;
-    for (size_t i = 0; expect && i < n; i++)
-        if (!(expect[i] = recorded_type(ev->cx, &s->recorded[i])))
-            expect = NULL;
-    return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, expect, n,
-                          s && (n > 1 || s->unpack));
+    return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, recorded_types(ev->cx, s, n),
+                          n, s && (n > 1 || s->unpack));
 }
 
 static bool gives_nothing(const Stmt *s) { return s && s->kind == S_EXPR; }
 
-/* A node of a custom domain, or a rule that names nothing as written, only gives results: what the
- * operator is there for would be lost. */
+/* A node of a custom domain, or a rule whose head marks nothing as written, only gives results. An
+ * operator that writes, or has no result, cannot become one: true, after an error. */
 static bool loses_all_writes(Eval *ev, const Expr *e, const Stmt *s)
 {
     bool custom = !op_exists(ev->cx, e->op);
     if ((!e->writes && !gives_nothing(s)) || !op_only_gives(ev->cx, e->op))
         return false;
-    fail(ev->cx, E_UNSUPPORTED, "%s %s, which %s", e->op->s,
-         e->writes ? "writes to its arguments"
-                   : "gives nothing, so it writes to its arguments or acts outside of the model",
+    const char *does = e->writes
+        ? "writes to its arguments"
+        : "gives nothing, so it writes to its arguments or acts outside of the model";
+    fail(ev->cx, E_UNSUPPORTED, "%s %s, which %s", e->op->s, does,
          custom ? "a node cannot" : "the head of its rule does not say");
     if (custom)
         fail_hint(ev->cx,
@@ -460,6 +499,7 @@ static bool loses_all_writes(Eval *ev, const Expr *e, const Stmt *s)
     return true;
 }
 
+/* True, after an error, where a write that the file knows of would be dropped. */
 static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
 {
     if (loses_all_writes(ev, e, s))
@@ -479,7 +519,8 @@ static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
     return false;
 }
 
-/* What a user's function gives for an operator that gives nothing goes nowhere. */
+/* True, after an error, where a user's function returns a value v for an operator that has no
+ * result. */
 static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
 {
     if (!gives_nothing(s) || v.tag == V_NONE || !val_ok(v) || !op_is_callback(ev->cx, e->op))
@@ -494,7 +535,7 @@ static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
     return true;
 }
 
-/* How many items of a list the statement, or one behind it, takes; 0: not given. */
+/* How many items of a list the statement, or a later one, takes it apart into; 0: not known. */
 static uint32_t parts_wanted(const Stmt *s)
 {
     if (!s)
@@ -544,8 +585,8 @@ static Outcome ask_optional(OpUse *u)
     return outcome_done(u->ev->cx);
 }
 
-/* From here on arguments are looked at: FAILED where one was never set, or nobody can tell what it
- * holds. */
+/* FAILED where an argument may not be read. Those who are asked before this one take such
+ * arguments. */
 static Outcome ask_unset(OpUse *u)
 {
     bool set = is_container_op(u->name) ? containers_are_readable(u->ev, u->name, u->args, u->n)
@@ -658,6 +699,7 @@ bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
 
 /* ---- the forms that look like calls ---- */
 
+/* annotate(T, e), unchecked_cast(T, e), isinstance(e, T), uninitialized(T) */
 static bool typed_form(Eval *ev, const Expr *e, Value *out)
 {
     Str form = e->callee->name;
@@ -666,9 +708,10 @@ static bool typed_form(Eval *ev, const Expr *e, Value *out)
         *out = (Value){ .tag = V_UNINIT };
         return true;
     }
-    if (e->n_args != 1 || !eval_expr(ev, e->args[0].value, &v))
-        return e->n_args == 1 ? false
-                              : fail(ev->cx, E_FORMAT, "%s takes a type and a value", form->s);
+    if (e->n_args != 1)
+        return fail(ev->cx, E_FORMAT, "%s takes a type and a value", form->s);
+    if (!eval_expr(ev, e->args[0].value, &v))
+        return false;
     if (str_is(form, "annotate"))
         return convert_to(ev, v, e->type, "annotate", out);
     if (str_is(form, "unchecked_cast")) {
@@ -685,6 +728,7 @@ static bool new_object(Eval *ev, const ClassDef *c, Value *out)
     return !ctx_failed(ev->cx);
 }
 
+/* One value for each field, converted to the field's type. */
 static bool new_named_tuple(Eval *ev, const ClassDef *c, const OpArg *args, size_t n, Value *out)
 {
     Value *items = new_array(ev->cx, Value, n + 1);
@@ -717,6 +761,7 @@ static bool call_class(Eval *ev, const ClassDef *c, const OpArg *args, size_t n,
         call_method(ev, out->obj, str_of(ev->cx, "__init__"), args, n, &none);
 }
 
+/* fork(f, args): f runs here and now, as ONNX has no tasks; wait() gives what it returned. */
 static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
 {
     Value *made = new(ev->cx, Value);
@@ -726,6 +771,7 @@ static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
     return true;
 }
 
+/* A bare word: fork, or a builtin such as int, len, print. */
 /* A bare word of the program's text: fork, print, len, int, .. */
 static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *out)
 {
@@ -751,6 +797,8 @@ static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *ou
     return r == DONE && !ctx_failed(ev->cx);
 }
 
+/* path(args): a class is made, a function called; CLASS.__new__ makes an object without __init__; a
+ * single word is a builtin. */
 static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *out)
 {
     Value callee;
@@ -770,6 +818,7 @@ static bool call_path(Eval *ev, Str path, const OpArg *args, size_t n, Value *ou
                                 : call_word(ev, path, args, n, out);
 }
 
+/* self.name(args): a method of an object, a function of a namespace, or what method.c knows. */
 static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
 {
     Value self;
@@ -795,6 +844,8 @@ static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
         : r == DONE && !ctx_failed(ev->cx);
 }
 
+/* callee(args), in the forms that TorchScript prints: typed forms, methods, names, and values that
+ * are functions or classes. */
 bool eval_call(Eval *ev, const Expr *e, Value *out)
 {
     OpArg *args;

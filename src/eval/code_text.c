@@ -59,8 +59,8 @@ static void print_float(Buf *b, double v)
 static void print_complex(Buf *b, const double c[2])
 {
     print_float(b, c[0]);
-    buf_str(b,
-            !isnan(c[1]) && signbit(c[1]) ? "-" : "+"); /* compilers differ in the sign of a NaN */
+    /* Compilers differ in the sign of a NaN. */
+    buf_str(b, !isnan(c[1]) && signbit(c[1]) ? "-" : "+");
     print_float(b, fabs(c[1]));
     buf_str(b, "j");
 }
@@ -76,7 +76,7 @@ void string_print(Buf *b, Str s)
         if (s->s[i] && *p)
             buf_fmt(b, "\\%c", p[1]);
         else if (s->s[i] < 0x20 ||
-                 s->s[i] == 0x7f) /* a byte outside ASCII is negative, or prints as it is */
+                 s->s[i] == 0x7f) /* where char is signed: bytes outside ASCII too */
             buf_fmt(b, "\\%03o", (unsigned char)s->s[i]);
         else
             buf_add(b, &s->s[i], 1);
@@ -259,6 +259,7 @@ static void print_index(Printer *p, const Expr *e)
     buf_str(p->out, "]");
 }
 
+/* One case for each kind of expression. */
 static void print_expr(Printer *p, const Expr *e)
 {
     switch (e->kind) {
@@ -339,6 +340,7 @@ static void print_headed(Printer *p, const char *word, const Stmt *s, int indent
     print_block(p, &s->body, indent + 2);
 }
 
+/* One case for each kind of statement; with its line end, and its blocks two spaces deeper. */
 static void print_stmt(Printer *p, const Stmt *s, int indent)
 {
     if (s->kind != S_DEF)
@@ -435,13 +437,15 @@ void float_print(Buf *b, const char *fmt, double v)
     }
 }
 
-/* Integral floats have a dot and no exponent, as TorchScript prints them: -0.0 is 0. */
+/* Integral floats have a dot and no exponent, as TorchScript prints them: -0.0 is "0.". */
 static void print_number(Buf *b, double v)
 {
     if (v == floor(v) && fabs(v) < 0x1p63)
         buf_fmt(b, "%lld.", (long long)v);
-    else if (isnan(v) || isinf(v))
-        buf_str(b, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
+    else if (isnan(v))
+        buf_str(b, "nan");
+    else if (isinf(v))
+        buf_str(b, v < 0 ? "-inf" : "inf");
     else
         float_print(b, "%.17g", v);
 }

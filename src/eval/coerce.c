@@ -1,8 +1,7 @@
 /* coerce.c - declared types: what a parameter makes of the value that it is given, and isinstance.
  *
- * Types are printed by PyTorch next to every parameter; values carry their own kind. So only
- * TorchScript's few implicit conversions happen here, and a type that we do not know is never an
- * error. */
+ * PyTorch prints a type next to every parameter, and values carry their own kind. So only
+ * TorchScript's few implicit conversions happen here, and an unknown type is never an error. */
 #include "eval/lists/stacked.h"
 
 static bool is(const TypeExpr *t, const char *name) { return str_is(t->name, name); }
@@ -31,18 +30,29 @@ static bool scalar_of_tensor(Eval *ev, Value v, const TypeExpr *t, const char *w
     return !ctx_failed(ev->cx);
 }
 
-/* int where a list of fixed length is declared; a tuple where a list is. */
+/* Does a parameter BroadcastingList2[int] take the number v? Then *n is 2. */
+static bool broadcasts(const TypeExpr *t, Value v, int64_t *n)
+{
+    size_t stem = strlen("BroadcastingList");
+    if (!str_starts(t->name, "BroadcastingList") || t->name->len != stem + 1 ||
+        (v.tag != V_INT && v.tag != V_FLOAT))
+        return false;
+    *n = t->name->s[stem] - '0';
+    return true;
+}
+
+/* A parameter List[T] or BroadcastingListN[T]: a number becomes N of them, a tuple a list. The
+ * items of a List[float] become floats in place, and an empty list learns what it is a list of. */
 static bool to_list(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
 {
+    enum { MOST = 6 };
     const TypeExpr *elem = t->n ? t->args[0] : NULL;
-    size_t stem = strlen("BroadcastingList");
-    Value copies[6];
-    if (str_starts(t->name, "BroadcastingList") && t->name->len == stem + 1 &&
-        (v.tag == V_INT || v.tag == V_FLOAT)) {
-        int64_t n = t->name->s[stem] - '0';
-        for (int64_t i = 0; i < n && i < 6; i++)
+    Value copies[MOST];
+    int64_t n;
+    if (broadcasts(t, v, &n)) {
+        for (int64_t i = 0; i < n && i < MOST; i++)
             copies[i] = v;
-        *out = val_list(ev->cx, copies, n < 6 ? n : 6, NULL);
+        *out = val_list(ev->cx, copies, n < MOST ? n : MOST, NULL);
         return true;
     }
     if (v.tag == V_TUPLE)
@@ -69,6 +79,8 @@ static bool to_tuple(Eval *ev, Value v, const TypeExpr *t, const char *what, Val
     if (v.tag != V_TUPLE || v.tuple->n != t->n || v.tuple->type)
         return true;
     Value *items = mem_copy(ev->cx, v.tuple->at, (size_t)v.tuple->n * sizeof *items);
+    if (!items)
+        return false;
     bool changed = false;
     for (uint32_t i = 0; i < t->n; i++) {
         if (!convert_to(ev, v.tuple->at[i], t->args[i], what, &items[i]))
@@ -98,13 +110,15 @@ static bool to_named_tuple(Eval *ev, Value v, const TypeExpr *t, Value *out)
     return true;
 }
 
+/* TorchScript's implicit conversions: int to float, a tensor of one element to a number, a number
+ * or a tuple to a list, a string to a device. Any other value is passed on as it is. */
 bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
 {
     *out = v;
     if (!t || !val_ok(v) || v.tag == V_UNINIT || v.tag == V_MAYBE || v.tag == V_CHOICE)
         return true;
     if (is(t, "Optional"))
-        return v.tag == V_NONE || t->n == 0 ? true : convert_to(ev, v, t->args[0], what, out);
+        return v.tag == V_NONE || t->n == 0 || convert_to(ev, v, t->args[0], what, out);
     if (v.tag == V_TENSOR &&
         (is(t, "int") || is(t, "float") || is(t, "number") || is(t, "complex")))
         return scalar_of_tensor(ev, v, t, what, out);
@@ -166,20 +180,30 @@ static bool dict_is_a(Eval *ev, const Dict *d, const TypeExpr *t)
     return true;
 }
 
+static bool is_any_of(Eval *ev, Value v, const TypeExpr *t)
+{
+    for (uint32_t i = 0; i < t->n; i++)
+        if (val_is_a(ev, v, t->args[i]))
+            return true;
+    return false;
+}
+
+/* An object or an enum's member, by the name of its class with or without ___torch_mangle_N. */
+static bool is_of_class(const ClassDef *c, const TypeExpr *t)
+{
+    return c && (c->qualname == t->name || c->plain == t->name);
+}
+
+/* A symbolic number is of the type that it has when the model runs; all options of a choice are of
+ * one type. */
 bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
 {
     if (v.tag == V_CHOICE)
         v = v.choice->at[0];
-    if (is(t, "Any"))
+    if (is(t, "Any") || (is(t, "Optional") && v.tag == V_NONE))
         return true;
-    if (is(t, "Optional") && v.tag == V_NONE)
-        return true;
-    if (is(t, "Optional") || is(t, "Union")) {
-        for (uint32_t i = 0; i < t->n; i++)
-            if (val_is_a(ev, v, t->args[i]))
-                return true;
-        return false;
-    }
+    if (is(t, "Optional") || is(t, "Union"))
+        return is_any_of(ev, v, t);
     switch (v.tag) {
     case V_NONE:     return is(t, "None") || is(t, "NoneType");
     case V_BOOL:
@@ -194,12 +218,12 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
     case V_TENSOR:   return is(t, "Tensor") || str_ends(t->name, "Tensor");
     case V_LIST:     return (is(t, "List") || is(t, "list")) && list_is_a(ev, v.list, t);
     case V_TUPLE:
-        return v.tuple->type ? v.tuple->type == t->name
-                             : (is(t, "Tuple") || is(t, "tuple")) && tuple_is_a(ev, v.tuple, t);
-    case V_DICT: return (is(t, "Dict") || is(t, "dict")) && dict_is_a(ev, v.dict, t);
-    case V_OBJ:
-        return v.obj->cls && (v.obj->cls->qualname == t->name || v.obj->cls->plain == t->name);
-    case V_ENUM:   return v.e->cls->qualname == t->name || v.e->cls->plain == t->name;
+        if (v.tuple->type)
+            return v.tuple->type == t->name;
+        return (is(t, "Tuple") || is(t, "tuple")) && tuple_is_a(ev, v.tuple, t);
+    case V_DICT:   return (is(t, "Dict") || is(t, "dict")) && dict_is_a(ev, v.dict, t);
+    case V_OBJ:    return is_of_class(v.obj->cls, t);
+    case V_ENUM:   return is_of_class(v.e->cls, t);
     case V_FUTURE: return is(t, "Future");
     default:       return false;
     }

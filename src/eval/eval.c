@@ -5,6 +5,7 @@
  * program and the facts. */
 #include "eval/internal.h"
 
+/* Program.run_setstate: obj.__setstate__(state), for a reader that builds the root. */
 static bool run_setstate(Ctx *cx, Program *p, const Function *setstate, Value obj, Value state)
 {
     Value ignored;
@@ -31,14 +32,14 @@ static bool run_pre_hooks(Eval *ev, Obj *o, OpArg **args, size_t *n)
 {
     for (uint32_t i = 0; o->cls && i < o->cls->n_pre_hook; i++) {
         Value inputs, result;
-        OpArg *more;
         if (!as_tuple(ev->cx, *args, *n, &inputs) ||
             !call_method(ev, o, o->cls->pre_hook[i], &(OpArg){ NULL, inputs }, 1, &result))
             return false;
         if (result.tag == V_NONE)
             continue;
         size_t count = result.tag == V_TUPLE ? (size_t)result.tuple->n : 1;
-        if (!(more = new_array(ev->cx, OpArg, count + 1)))
+        OpArg *more = new_array(ev->cx, OpArg, count + 1);
+        if (!more)
             return false;
         for (size_t k = 0; k < count; k++)
             more[k].v = result.tag == V_TUPLE ? result.tuple->at[k] : result;
@@ -48,6 +49,7 @@ static bool run_pre_hooks(Eval *ev, Obj *o, OpArg **args, size_t *n)
     return true;
 }
 
+/* What a hook returns replaces *out; None keeps it. */
 static bool run_post_hooks(Eval *ev, Obj *o, const OpArg *args, size_t n, Value *out)
 {
     for (uint32_t i = 0; o->cls && i < o->cls->n_hook; i++) {
@@ -103,10 +105,12 @@ static bool run_entry(Eval *ev, const Value *inputs, size_t n, Value *out)
 static Str child_modules(Ctx *cx, const Obj *o)
 {
     Buf b = buf_new(cx);
-    for (int64_t i = 0; i < o->n; i++)
-        if (o->slot[i].v.tag == V_OBJ && o->slot[i].v.obj->path)
-            buf_fmt(&b, "%s%s", b.n ? ", " : "",
-                    o->names ? o->names[i]->s : o->cls->field[i].name->s);
+    for (int64_t i = 0; i < o->n; i++) {
+        if (o->slot[i].v.tag != V_OBJ || !o->slot[i].v.obj->path)
+            continue;
+        buf_str(&b, b.n ? ", " : "");
+        buf_str(&b, o->names ? o->names[i]->s : o->cls->field[i].name->s);
+    }
     return b.n ? buf_done(&b) : str_of(cx, "none");
 }
 
@@ -134,19 +138,20 @@ static bool choose_entry(Eval *ev)
 {
     Program *p = ev->p;
     const Options *o = ev->cx->opt;
-    Obj *root;
     if (!o || (!o->module && !o->method))
         return true;
     if (p->root.tag != V_OBJ || !p->root.obj->cls)
         return fail(ev->cx, E_USAGE,
                     "the file holds one function: --module and --method choose nothing in it");
-    if (o->module ? !find_module(ev, o->module, &root) : !(root = p->root.obj))
+    Obj *root = p->root.obj;
+    if (o->module && !find_module(ev, o->module, &root))
         return false;
     Str method = o->method ? o->method : str_of(ev->cx, "forward");
     Function *fn = root->cls ? map_get(&root->cls->method, method) : NULL;
     if (!fn) {
-        fail(ev->cx, E_USAGE, "--%s: %s has no method %s", o->method ? "method" : "module",
-             root->path && root->path->len ? root->path->s : "the model", method->s);
+        const char *option = o->method ? "method" : "module";
+        const char *what = root->path && root->path->len ? root->path->s : "the model";
+        fail(ev->cx, E_USAGE, "--%s: %s has no method %s", option, what, method->s);
         fail_hint(ev->cx, "pt2onnx show FILE prints the program");
         return false;
     }
@@ -171,6 +176,7 @@ static bool evaluate(Eval *ev)
         run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev);
 }
 
+/* One evaluation. NULL after an error, E_RESTART among them; what it has learnt is in the facts. */
 static Graph *run_once(Ctx *cx, Program *p)
 {
     Eval ev = { .cx = cx, .p = p, .g = graph_new(cx, NULL, str_of(cx, "main")) };

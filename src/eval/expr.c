@@ -31,41 +31,51 @@ Value val_staged_text(Ctx *cx, Str text)
     return (Value){ .tag = V_UNINIT, .any = u };
 }
 
+/* The reasons of must_be_set; each returns false. */
+
+static bool fail_maybe_none(Ctx *cx)
+{
+    fail(cx, E_UNSUPPORTED,
+         "a value that is None in some runs of the model is used without a look whether it is");
+    fail_hint(cx, "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
+    return false;
+}
+
+static bool fail_invalid(Ctx *cx, Value v, Str why)
+{
+    fail(cx, E_UNSUPPORTED,
+         "what this %s holds is not known: %s, and one of them was written since",
+         container_name(v), why->s);
+    fail_hint(cx,
+              "make a new one in its place (l[i] = l[i] + [x]) instead of writing to "
+              "it (l[i].append(x))");
+    return false;
+}
+
+static bool fail_unset(Ctx *cx, const Unset *u)
+{
+    if (!u)
+        return fail(cx, E_VALUE, "a value is used that was never set");
+    if (u->branch)
+        return facts_take_branch(cx, u->at, u->why);
+    fail_at(cx, u->at, E_UNSUPPORTED, "%s", u->why->s);
+    if (u->text)
+        fail_hint(cx,
+                  "compare or look up the numbers themselves; or convert the methods that "
+                  "this one calls (--method, --module) and keep the texts outside");
+    return false;
+}
+
 bool must_be_set(Eval *ev, Value v)
 {
-    const Unset *u = v.any;
-    if (v.tag == V_MAYBE) {
-        fail(ev->cx, E_UNSUPPORTED,
-             "a value that is None in some runs of the model is used without a look whether it is");
-        fail_hint(ev->cx,
-                  "give it a tensor at first (torch.zeros), or ask `if x is not None` before");
-        return false;
-    }
+    if (v.tag == V_MAYBE)
+        return fail_maybe_none(ev->cx);
     if (v.tag == V_CHOICE)
         return choice_fail(ev->cx, v.choice);
     Str invalid = v.tag == V_DICT && v.dict->invalid ? v.dict->invalid : container_invalid(v);
-    if (invalid) {
-        fail(ev->cx, E_UNSUPPORTED,
-             "what this %s holds is not known: %s, and one of them was written since",
-             container_name(v), invalid->s);
-        fail_hint(ev->cx,
-                  "make a new one in its place (l[i] = l[i] + [x]) instead of writing to "
-                  "it (l[i].append(x))");
-        return false;
-    }
-    if (v.tag != V_UNINIT)
-        return true;
-    if (u && u->branch)
-        return facts_take_branch(ev->cx, u->at, u->why);
-    if (u && u->text) {
-        fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s);
-        fail_hint(ev->cx,
-                  "compare or look up the numbers themselves; or convert the methods that "
-                  "this one calls (--method, --module) and keep the texts outside");
-        return false;
-    }
-    return u ? fail_at(ev->cx, u->at, E_UNSUPPORTED, "%s", u->why->s)
-             : fail(ev->cx, E_VALUE, "a value is used that was never set");
+    if (invalid)
+        return fail_invalid(ev->cx, v, invalid);
+    return v.tag != V_UNINIT || fail_unset(ev->cx, v.any);
 }
 
 /* ---- attributes ---- */
@@ -122,6 +132,7 @@ static bool attr_of_tuple(Eval *ev, const Tuple *t, Str name, Value *out)
     return fail(ev->cx, E_VALUE, "%s has no field '%s'", t->type ? t->type->s : "a tuple", name->s);
 }
 
+/* The attribute of a namespace is what the longer path names; of poison it is poison. */
 bool get_attr(Eval *ev, Value v, Str name, Value *out)
 {
     if (v.tag == V_POISON) {
@@ -156,25 +167,30 @@ static bool wrap_index(Eval *ev, int64_t i, int64_t n, const char *what, int64_t
     return true;
 }
 
-/* ModuleList and ModuleDict by a key known at run time: children are attributes. */
+/* How many attributes are named by a number: the children of a ModuleList. */
+static int64_t n_children(const Obj *o)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; o->names && k < o->n; k++)
+        n += o->names[k]->s[0] >= '0' && o->names[k]->s[0] <= '9';
+    return n;
+}
+
+/* A child of a ModuleList, by an int, or of a ModuleDict, by its name: children are attributes. */
 static bool child_of(Eval *ev, Obj *o, Value key, Value *out)
 {
     if (key.tag == V_STR)
         return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, key.s, out);
     int64_t i = key.i;
-    int64_t n = o->n;
-    if (i < 0) {
-        n = 0;
-        for (int64_t k = 0; k < o->n; k++)
-            n += o->names && o->names[k]->s[0] >= '0' && o->names[k]->s[0] <= '9';
-        if (!wrap_index(ev, i, n, "a ModuleList", &i))
-            return false;
-    }
+    if (i < 0 && !wrap_index(ev, i, n_children(o), "a ModuleList", &i))
+        return false;
     return get_attr(ev, (Value){ .tag = V_OBJ, .obj = o }, str_fmt(ev->cx, "%lld", (long long)i),
                     out);
 }
 
-/* An index that only the running model knows: items that are alike are one tensor. */
+/* at[index] where only the running model knows the index: a choice among strings, or an item of one
+ * tensor that the items, which must be alike, become. False without an error where neither is
+ * possible. */
 static bool item_at_symbol(Eval *ev, const Value *at, int64_t n, Value index, Value *out)
 {
     ItemType item;
@@ -200,6 +216,28 @@ static bool symbolic_index(Eval *ev, Value base, Value index, Value *out)
     return false;
 }
 
+/* list[i] or tuple[i] */
+static bool item_at(Eval *ev, Value base, int64_t i, Value *out)
+{
+    bool is_list = base.tag == V_LIST;
+    int64_t n = is_list ? base.list->n : base.tuple->n;
+    if (!wrap_index(ev, i, n, is_list ? "list" : "tuple", &i))
+        return false;
+    *out = is_list ? base.list->at[i].v : base.tuple->at[i];
+    return true;
+}
+
+/* a[b] of what is no list, tuple or module: a tensor, a dict, a string. */
+static bool getitem(Eval *ev, Value base, Value index, Value *out)
+{
+    OpArg args[2] = { { NULL, base }, { NULL, index } };
+    Outcome r = builtin_call(ev, str_of(ev->cx, "aten::__getitem__"), args, 2, out);
+    if (r == NOT_MINE)
+        return fail(ev->cx, E_VALUE, "%s cannot be indexed by %s", val_kind(base), val_kind(index));
+    return r == DONE;
+}
+
+/* a[b]. Lists and tuples are looked at here; modules have children; builtins do the rest. */
 static bool eval_index(Eval *ev, const Expr *e, Value *out)
 {
     Value base, index;
@@ -223,25 +261,19 @@ static bool eval_index(Eval *ev, const Expr *e, Value *out)
         return symbolic_index(ev, base, index, out);
     if (base.tag == V_OBJ && (index.tag == V_STR || index.tag == V_INT))
         return child_of(ev, base.obj, index, out);
-    int64_t i;
-    if ((base.tag == V_LIST || base.tag == V_TUPLE) && index.tag == V_INT) {
-        if (!wrap_index(ev, index.i, base.tag == V_LIST ? base.list->n : base.tuple->n,
-                        base.tag == V_LIST ? "list" : "tuple", &i))
-            return false;
-        *out = base.tag == V_LIST ? base.list->at[i].v : base.tuple->at[i];
-        return true;
-    }
-    OpArg args[2] = { { NULL, base }, { NULL, index } };
-    Outcome r = builtin_call(ev, str_of(ev->cx, "aten::__getitem__"), args, 2, out);
-    return r == NOT_MINE
-        ? fail(ev->cx, E_VALUE, "%s cannot be indexed by %s", val_kind(base), val_kind(index))
-        : r == DONE;
+    if ((base.tag == V_LIST || base.tag == V_TUPLE) && index.tag == V_INT)
+        return item_at(ev, base, index.i, out);
+    return getitem(ev, base, index, out);
 }
 
+/* A bound of a slice, as Python clamps it: 0 to n. */
 static int64_t clamp_bound(int64_t i, int64_t n)
 {
-    i = i < 0 ? i + n : i;
-    return i < 0 ? 0 : i > n ? n : i;
+    if (i < 0)
+        i += n;
+    if (i < 0)
+        return 0;
+    return i > n ? n : i;
 }
 
 static bool eval_tuple_slice(Eval *ev, const Expr *e, Value *out)
@@ -274,8 +306,7 @@ static bool eval_items(Eval *ev, const Expr *e, Value **out)
     return true;
 }
 
-/* What a list of such items is a list of, for lists that may become empty; NULL when one cannot
- * tell. */
+/* What a list of these items is a list of (List.elem); NULL: not known. */
 static const char *elem_of(const Value *at, uint32_t n)
 {
     if (n == 0)
@@ -283,10 +314,9 @@ static const char *elem_of(const Value *at, uint32_t n)
     for (uint32_t i = 1; i < n; i++)
         if (strcmp(val_kind(at[i]), val_kind(at[0])))
             return NULL;
-    return at[0].tag == V_LIST || at[0].tag == V_TUPLE || at[0].tag == V_OBJ ||
-            at[0].tag == V_UNINIT
-        ? NULL
-        : val_kind(at[0]);
+    ValTag tag = at[0].tag;
+    bool named = tag != V_LIST && tag != V_TUPLE && tag != V_OBJ && tag != V_UNINIT;
+    return named ? val_kind(at[0]) : NULL;
 }
 
 static bool eval_dict(Eval *ev, const Expr *e, Value *out)
@@ -313,19 +343,20 @@ static bool eval_sequence(Eval *ev, const Expr *e, Value *out)
     return true;
 }
 
-/* ---- the rest ---- */
+/* ---- constants, operators of the language ---- */
 
-/* A 0-d entry of the constant table stands for a Python number of the traced program. */
+/* CONSTANTS.cN. A 0-d tensor stands for a Python number of the traced program (Tensor.number). */
 static bool eval_constant(Eval *ev, int64_t n, Value *out)
 {
     const void *key = (const void *)(intptr_t)(n + 1);
     Value *known = map_get(&ev->constants, key);
     if (!known) {
         known = new(ev->cx, Value);
-        if (!ev->p->constant || !ev->p->constant(ev->cx, ev->p, n, known))
-            return ctx_failed(ev->cx)
-                ? false
-                : fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
+        if (!ev->p->constant || !ev->p->constant(ev->cx, ev->p, n, known)) {
+            if (!ctx_failed(ev->cx))
+                fail(ev->cx, E_FORMAT, "the constant table has no entry c%lld", (long long)n);
+            return false;
+        }
         map_put(ev->cx, &ev->constants, key, known);
         state_track(ev, *known);
     }
@@ -356,7 +387,7 @@ static bool eval_neg(Eval *ev, const Expr *e, Value *out)
     return !ctx_failed(ev->cx) && !ev->raised;
 }
 
-/* `a and b`, `a or b` of hand-edited text: b only when a does not decide. */
+/* `a and b`, `a or b` of hand-edited text: b is evaluated only when a does not decide. */
 static bool eval_and_or(Eval *ev, const Expr *e, Value *out)
 {
     bool is_or = str_is(e->name, "or");
@@ -368,9 +399,18 @@ static bool eval_and_or(Eval *ev, const Expr *e, Value *out)
             ev->cx, E_UNSUPPORTED,
             "'%s' of a condition that is not known before the model runs: write torch.logical_%s",
             e->name->s, e->name->s);
-    return t == (is_or ? YES : NO) || !val_ok(*out) ? true : eval_expr(ev, e->b, out);
+    if (t == tri_of(is_or) || !val_ok(*out))
+        return true;
+    return eval_expr(ev, e->b, out);
 }
 
+static bool eval_attr(Eval *ev, const Expr *e, Value *out)
+{
+    Value v;
+    return eval_expr(ev, e->a, &v) && get_attr(ev, v, e->name, out);
+}
+
+/* One case for each kind of expression. */
 static bool eval_kind(Eval *ev, const Expr *e, Value *out)
 {
     switch (e->kind) {
@@ -386,13 +426,10 @@ static bool eval_kind(Eval *ev, const Expr *e, Value *out)
         *out = e->value;
         state_track(ev, *out);
         return true;
-    case X_GRAPH:    *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
-    case X_CONSTANT: return eval_constant(ev, e->i, out);
-    case X_NAME:     return resolve_name(ev, e->name, out);
-    case X_ATTR:     {
-        Value v;
-        return eval_expr(ev, e->a, &v) && get_attr(ev, v, e->name, out);
-    }
+    case X_GRAPH:       *out = (Value){ .tag = V_FUNCTION, .any = e->fn }; return true;
+    case X_CONSTANT:    return eval_constant(ev, e->i, out);
+    case X_NAME:        return resolve_name(ev, e->name, out);
+    case X_ATTR:        return eval_attr(ev, e, out);
     case X_INDEX:       return eval_index(ev, e, out);
     case X_TUPLE_SLICE: return eval_tuple_slice(ev, e, out);
     case X_CALL:        return eval_call(ev, e, out);

@@ -4,16 +4,27 @@
 #include "eval/builtin/builtin.h"
 #include "eval/lists/stacked_ops.h"
 
-/* A list of numbers, or of lists of them, whose length ONNX decides. */
+/* What Python makes of an element of type t: *elem names it, the result is the type that a stacked
+ * list of such numbers has. */
+static DType python_number(DType t, const char **elem)
+{
+    if (dtype_is_float(t)) {
+        *elem = "float";
+        return DT_DOUBLE;
+    }
+    *elem = t == DT_BOOL ? "bool" : "int";
+    return t == DT_BOOL ? DT_BOOL : DT_INT64;
+}
+
+/* tolist() where the running model decides the length: a stacked list of numbers, or of lists of
+ * them. A float tensor of [N,3] becomes a List[List[float]]. */
 static bool numbers_of(Eval *ev, Ox v, Value *out)
 {
     Ctx *cx = ev->cx;
+    ItemType item = { 0 };
     DType t = ox_dtype(v);
-    DType to = dtype_is_float(t) ? DT_DOUBLE : t == DT_BOOL ? DT_BOOL : DT_INT64;
-    ItemType item = { .elem = to == DT_DOUBLE ? "float"
-                          : to == DT_BOOL     ? "bool"
-                                              : "int",
-                      .type = type_tensor(cx, to, 0, NULL) };
+    DType to = python_number(t, &item.elem);
+    item.type = type_tensor(cx, to, 0, NULL);
     for (int axis = ox_rank(v) - 1; axis > 0; axis--)
         item = item_list(cx, item, ox_dim(v, axis));
     if (!dtype_is_float(t) && !dtype_is_int(t) && t != DT_BOOL)
@@ -25,8 +36,8 @@ static bool numbers_of(Eval *ev, Ox v, Value *out)
     return ox_ok(whole);
 }
 
-/* The tensor's items as nested lists. Each is read with Gather, which folds where the contents are
- * known. */
+/* tolist(): the items as nested lists. Each is read with Gather, which folds where the contents are
+ * known. *room: how many items there may still be. */
 static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -65,6 +76,7 @@ static bool tolist(Eval *ev, Value self, Value *out)
     return nested_list(ev, v, &room, out);
 }
 
+/* self.name(args): tolist, else a row of stacked lists, a builtin or an operator aten::name. */
 Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out)
 {
     if (self.tag == V_TENSOR && str_is(name, "tolist") && n == 0)

@@ -24,6 +24,7 @@ static bool first_time(Listing *l, const void *what)
 
 static void visit_block(Listing *l, const Block *b);
 
+/* Adds the free functions that e names to l->todo, each once. */
 static void visit_expr(Listing *l, const Expr *e)
 {
     if (!e)

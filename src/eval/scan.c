@@ -1,10 +1,10 @@
-/* scan.c - every operator reachable from forward that nobody can convert, so that one run lists
+/* scan.c - every operator reachable from forward that cannot be converted, so that one run lists
  * them all.
  *
- * Looks at code, not at values: branches that are not taken count too. So it only adds to a
- * conversion that has failed for an unsupported operator already, and what it adds is told as what
- * the program may get to, but for the entry's own statements. Calls of methods are followed by name
- * through every class that the program has named. */
+ * The scan looks at code, not at values: branches that are not taken count too. So it only adds to
+ * the message of a conversion that has failed for an unsupported operator already, and except for
+ * the entry's own statements the message says that the program may get there. Calls of methods are
+ * followed by name through every class of the root's objects. */
 #include "eval/internal.h"
 
 typedef struct Scan {
@@ -86,6 +86,7 @@ static void scan_callee(Scan *s, const Expr *e)
     }
 }
 
+/* A name with a dot may be a function's, wherever it stands: fork takes one as an argument. */
 static void scan_expr(Scan *s, const Expr *e)
 {
     if (!e)

@@ -14,7 +14,8 @@ static bool item_count(Eval *ev, int64_t n, uint32_t want)
         fail(ev->cx, E_VALUE, "expected %u values to unpack, got %lld", want, (long long)n);
 }
 
-/* PyTorch raises where there are more or fewer. */
+/* a, b = l of a list whose length the running model decides: PyTorch raises for any other length
+ * than 2, so the length is 2 from here on. */
 static bool unpack_stacked(Eval *ev, const Stmt *s, Stacked *list)
 {
     Dim n = stacked_length(ev, list);
@@ -31,30 +32,43 @@ static bool unpack_stacked(Eval *ev, const Stmt *s, Stacked *list)
     return !ctx_failed(ev->cx);
 }
 
+static bool unpack_list(Eval *ev, const Stmt *s, const List *l)
+{
+    if (l->stacked)
+        return unpack_stacked(ev, s, l->stacked);
+    if (!item_count(ev, l->n, s->n_target))
+        return false;
+    for (uint32_t i = 0; i < s->n_target; i++)
+        assign_slot(ev, s->target[i], l->at[i].v);
+    return true;
+}
+
+static bool unpack_tuple(Eval *ev, const Stmt *s, const Tuple *t)
+{
+    if (!item_count(ev, t->n, s->n_target))
+        return false;
+    for (uint32_t i = 0; i < s->n_target; i++)
+        assign_slot(ev, s->target[i], t->at[i]);
+    return true;
+}
+
+/* a, b = v. All targets of poison are poison. */
 static bool unpack(Eval *ev, const Stmt *s, Value v)
 {
     if (!must_be_set(ev, v))
         return false;
-    if (v.tag == V_LIST && v.list->stacked)
-        return unpack_stacked(ev, s, v.list->stacked);
-    if (v.tag == V_LIST && item_count(ev, v.list->n, s->n_target)) {
-        for (uint32_t i = 0; i < s->n_target; i++)
-            assign_slot(ev, s->target[i], v.list->at[i].v);
-        return true;
-    }
-    if (v.tag == V_TUPLE && item_count(ev, v.tuple->n, s->n_target)) {
-        for (uint32_t i = 0; i < s->n_target; i++)
-            assign_slot(ev, s->target[i], v.tuple->at[i]);
-        return true;
-    }
-    if (v.tag == V_POISON) {
-        for (uint32_t i = 0; i < s->n_target; i++)
-            assign_slot(ev, s->target[i], v);
-        return true;
-    }
-    return ctx_failed(ev->cx) ? false : fail(ev->cx, E_VALUE, "%s cannot be unpacked", val_kind(v));
+    if (v.tag == V_LIST)
+        return unpack_list(ev, s, v.list);
+    if (v.tag == V_TUPLE)
+        return unpack_tuple(ev, s, v.tuple);
+    if (v.tag != V_POISON)
+        return fail(ev->cx, E_VALUE, "%s cannot be unpacked", val_kind(v));
+    for (uint32_t i = 0; i < s->n_target; i++)
+        assign_slot(ev, s->target[i], v);
+    return true;
 }
 
+/* a, b = x, y: x and y are evaluated before a is assigned. */
 static bool assign_several(Eval *ev, const Stmt *s)
 {
     Value *v = new_array(ev->cx, Value, s->n_values);
@@ -68,12 +82,19 @@ static bool assign_several(Eval *ev, const Stmt *s)
     return item_count(ev, s->n_values, s->n_target);
 }
 
+/* The value of a statement; an operator is given the statement, which says what the file recorded
+ * of its results. */
+static bool eval_right_side(Eval *ev, const Stmt *s, Value *out)
+{
+    return s->value->kind == X_OP ? eval_op(ev, s->value, s, out) : eval_expr(ev, s->value, out);
+}
+
 static bool assign_values(Eval *ev, const Stmt *s)
 {
     Value v;
     if (s->n_values)
         return assign_several(ev, s);
-    if (!(s->value->kind == X_OP ? eval_op(ev, s->value, s, &v) : eval_expr(ev, s->value, &v)))
+    if (!eval_right_side(ev, s, &v))
         return false;
     if (s->n_target != 1 || s->unpack)
         return s->n_target == 0 || unpack(ev, s, v);
@@ -88,6 +109,21 @@ static bool assign(Eval *ev, const Stmt *s)
     return assign_values(ev, s) && recorded_agree(ev, s);
 }
 
+static bool set_attr_of(Eval *ev, Obj *o, Str name, Value v)
+{
+    const ClassDef *c = o->cls;
+    int64_t i = slot_of(o, name);
+    if (i < 0)
+        return fail(ev->cx, E_VALUE, "%s has no attribute '%s'", c ? c->plain->s : "this object",
+                    name->s);
+    if (c && i < (int64_t)c->n_field && !convert_to(ev, v, c->field[i].type, name->s, &v))
+        return false;
+    obj_set(ev->cx, o, i, v);
+    state_wrote(ev, o, i);
+    return true;
+}
+
+/* o.attr = value; an attribute of poison is not set. */
 static bool set_attr(Eval *ev, const Stmt *s)
 {
     Value o, v;
@@ -95,19 +131,9 @@ static bool set_attr(Eval *ev, const Stmt *s)
         return false;
     if (o.tag == V_POISON)
         return true;
-    if (o.tag != V_OBJ)
-        return must_be_set(ev, o) &&
-            fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
-    int64_t i = slot_of(o.obj, s->attr);
-    if (i < 0)
-        return fail(ev->cx, E_VALUE, "%s has no attribute '%s'",
-                    o.obj->cls ? o.obj->cls->plain->s : "this object", s->attr->s);
-    const ClassDef *c = o.obj->cls;
-    if (c && i < (int64_t)c->n_field && !convert_to(ev, v, c->field[i].type, s->attr->s, &v))
-        return false;
-    obj_set(ev->cx, o.obj, i, v);
-    state_wrote(ev, o.obj, i);
-    return true;
+    if (o.tag == V_OBJ)
+        return set_attr_of(ev, o.obj, s->attr, v);
+    return must_be_set(ev, o) && fail(ev->cx, E_VALUE, "%s has no attributes to set", val_kind(o));
 }
 
 static bool run_return(Eval *ev, const Stmt *s)
@@ -146,13 +172,16 @@ static bool is_op(const Expr *e, const char *op, uint32_t n_args)
     return e->kind == X_OP && str_is(e->op, op) && e->n_args == n_args;
 }
 
-/* `if x.dim() != 4: raise` tells the rank of x, if nothing else has. */
+/* `if x.dim() != 4: raise`, or `if x.dim() == 4: ... else: raise`: x has rank 4, unless its rank is
+ * known already. False after an error, and for a restart. */
 static bool learn_rank(Eval *ev, const Stmt *s)
 {
     const Expr *c = s->value;
-    const Block *raises = is_op(c, "aten::ne", 2) ? &s->body
-        : is_op(c, "aten::eq", 2)                 ? &s->other
-                                                  : NULL;
+    const Block *raises = NULL;
+    if (is_op(c, "aten::ne", 2))
+        raises = &s->body;
+    else if (is_op(c, "aten::eq", 2))
+        raises = &s->other;
     if (!raises || !raises_surely(raises) || !is_op(c->args[0].value, "aten::dim", 1) ||
         c->args[1].value->kind != X_INT)
         return true;
@@ -177,8 +206,7 @@ static Flow run_if_stmt(Eval *ev, const Stmt *s)
         return run_block(ev, t == YES ? &s->body : &s->other);
     if (c.tag == V_SYMBOOL)
         return run_if(ev, s, c);
-    if (c.tag == V_POISON) /* the operator that it rests on is refused: go on with one branch, to
-                              list more */
+    if (c.tag == V_POISON) /* of a refused operator: run one branch, which may name more of them */
         return run_block(ev, raises_surely(&s->body) ? &s->other : &s->body);
     fail(ev->cx, E_VALUE, "%s is no condition", val_kind(c));
     return FLOW_FAIL;
@@ -197,6 +225,7 @@ static bool statement_condition(Eval *ev, void *arg, Value *out)
     return eval_condition(ev, ((const Stmt *)arg)->value, out);
 }
 
+/* for i in range(count): the only form that TorchScript saves. */
 static Flow run_for(Eval *ev, const Stmt *s)
 {
     Value count;
@@ -230,6 +259,7 @@ static Flow run_while(Eval *ev, const Stmt *s)
                                              .arg = (void *)s });
 }
 
+/* o.method(None, ..) with n times None, if o has such a method; *out is None if it has not. */
 static bool call_if_there(Eval *ev, Value o, const char *method, size_t n, Value *out)
 {
     OpArg none[3] = { { NULL, val_none() }, { NULL, val_none() }, { NULL, val_none() } };
@@ -241,6 +271,7 @@ static bool call_if_there(Eval *ev, Value o, const char *method, size_t n, Value
     return call_method(ev, o.obj, name, none, n, out);
 }
 
+/* with manager as target: body. __exit__ is not called when the body raises. */
 static Flow run_with(Eval *ev, const Stmt *s)
 {
     Value manager, entered, ignored;
@@ -258,14 +289,12 @@ static Flow run_with(Eval *ev, const Stmt *s)
 
 static Flow done(const Eval *ev, bool ok) { return ok ? FLOW_NEXT : flow_of_failure(ev); }
 
+/* One case for each kind of statement. */
 static Flow run_kind(Eval *ev, const Stmt *s)
 {
     Value ignored;
     switch (s->kind) {
-    case S_EXPR:
-        return done(ev,
-                    s->value->kind == X_OP ? eval_op(ev, s->value, s, &ignored)
-                                           : eval_expr(ev, s->value, &ignored));
+    case S_EXPR:     return done(ev, eval_right_side(ev, s, &ignored));
     case S_ASSIGN:   return done(ev, assign(ev, s));
     case S_SET_ATTR: return done(ev, set_attr(ev, s));
     case S_RETURN:   return run_return(ev, s) ? FLOW_RETURN : flow_of_failure(ev);
@@ -282,6 +311,8 @@ static Flow run_kind(Eval *ev, const Stmt *s)
     return FLOW_FAIL;
 }
 
+/* With the place of the statement pushed, and round it, as far as the file says so: the calls of
+ * modules that become functions, what names of nodes begin with, and the module. */
 static Flow run_statement(Eval *ev, const Stmt *s)
 {
     Ctx *cx = ev->cx;
@@ -303,6 +334,7 @@ static Flow run_statement(Eval *ev, const Stmt *s)
     return flow;
 }
 
+/* Runs the statements until one does not go on to the next: a return, a raise, an error. */
 Flow run_block(Eval *ev, const Block *b)
 {
     Flow flow = FLOW_NEXT;
