@@ -771,7 +771,6 @@ static bool fork_call(Eval *ev, const OpArg *args, size_t n, Value *out)
     return true;
 }
 
-/* A bare word: fork, or a builtin such as int, len, print. */
 /* A bare word of the program's text: fork, print, len, int, .. */
 static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *out)
 {

@@ -18,14 +18,18 @@
 /* What became of a question that several are asked in turn: DONE, *out is the answer; NOT_MINE, the
  * next is asked; FAILED, after fail() or with ev->raised. */
 typedef enum { DONE, NOT_MINE, FAILED } Outcome;
-/* Of a context that has failed on the way neither of the first two is true. */
+/* The outcome where the context may have failed on the way. */
 static inline Outcome outcome_done(const Ctx *cx) { return ctx_failed(cx) ? FAILED : DONE; }
 static inline Outcome outcome_not_mine(const Ctx *cx) { return ctx_failed(cx) ? FAILED : NOT_MINE; }
 static inline Outcome outcome_of(bool ok) { return ok ? DONE : FAILED; }
 
-/* How a block ended. RAISE: the model's own code raised; unwinds to the innermost branch that ONNX
- * decides, or is an error. */
-typedef enum { FLOW_NEXT, FLOW_RETURN, FLOW_RAISE, FLOW_FAIL } Flow;
+/* How a statement or block ended. */
+typedef enum {
+    FLOW_NEXT,   /* on to the next statement */
+    FLOW_RETURN, /* the frame's result is set */
+    FLOW_RAISE, /* the model's own code raised: unwinds to the innermost branch that ONNX decides */
+    FLOW_FAIL,  /* after an error */
+} Flow;
 
 typedef struct Frame {
     struct Frame *up; /* the caller */
@@ -38,7 +42,7 @@ typedef struct Frame {
  * Real models stay under 600. */
 enum { NESTING_MAX = 5000 };
 
-/* The condition of a branch that we are in, and what it is there. */
+/* The condition of a branch that is being run, and what it is there. */
 typedef struct KnownCondition {
     Value condition;
     bool truth;
@@ -97,7 +101,7 @@ MUST_USE bool step(Eval *ev);
 /* ---- stmt.c ---- */
 
 Flow run_block(Eval *ev, const Block *b);
-/* A failed expression: was it an error, or did the model raise? */
+/* Of an expression that failed: was it an error, or did the model raise? */
 static inline Flow flow_of_failure(const Eval *ev) { return ev->raised ? FLOW_RAISE : FLOW_FAIL; }
 void assign_slot(Eval *ev, uint32_t slot, Value v);
 /* A condition as the program sees it: a tensor's item, `n != 0` of a number. */
@@ -128,39 +132,40 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t);
 
 /* ---- inputs.c, outputs.c ---- */
 
-/* What the user asked for; the defaults when there is nobody. */
+/* What the user asked for; the defaults when cx->opt is NULL, as in unit tests. */
 const Options *options_of(const Eval *ev);
 static inline Str path_of(Ctx *cx, Str path, Str child)
 {
     return str_fmt(cx, "%s.%s", path->s, child->s);
 }
 
-/* The arguments of the entry function, with the graph's inputs behind them. */
+/* Makes the graph's inputs, and of them the *n arguments of the entry function. */
 MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
+/* Makes the graph's outputs of what the entry function returned. */
 MUST_USE bool make_outputs(Eval *ev, Value result);
 
 /* What a file recorded about a value, as a type; NULL for what is no tensor. */
 Type recorded_type(Ctx *cx, const Recorded *r);
-Dim recorded_dim(Ctx *cx, const RecordedDim *d); /* NULL: not as an expression */
+Dim recorded_dim(Ctx *cx, const RecordedDim *d); /* NULL: it is not recorded */
 
 /* ---- recorded.c ---- */
 
-/* Holds the results of an assignment against what the file recorded; sizes that we do not know
- * become the file's. */
+/* Compares what the targets of an assignment hold with what the file recorded. Unknown sizes become
+ * the file's; a difference is an error. */
 MUST_USE bool recorded_agree(Eval *ev, const Stmt *s);
 
 /* ---- state.c ---- */
 
 MUST_USE bool state_begin(Eval *ev); /* mode eval, and what the model holds before it runs */
-void state_read(Eval *ev, const Obj *o, int64_t slot);
-void state_wrote(Eval *ev, const Obj *o, int64_t slot);
+void state_read(Eval *ev, const Obj *o, int64_t slot);  /* an attribute was read */
+void state_wrote(Eval *ev, const Obj *o, int64_t slot); /* an attribute was set */
 void state_track_input(Eval *ev, const Tensor *t, Str name);
 void state_track(Eval *ev, Value v); /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev); /* after the run: what was written? */
 
 /* ---- scan.c ---- */
 
-void scan_unsupported(
-    Eval *ev); /* refuses every operator reachable from the entry that does not exist */
+/* Refuses every operator that the entry may reach and that cannot be converted. */
+void scan_unsupported(Eval *ev);
 
 #endif

@@ -1,8 +1,10 @@
-/* program.h - a saved program, in the one form that the evaluator runs.
+/* program.h - a saved program, in the one form that the evaluator runs: its expressions,
+ * statements, functions and classes, how it is run, and how it is printed.
  *
  * TorchScript text, .pt2 JSON and the trace graph that Python hands over all become this: functions
  * of nested blocks of statements over expressions. Everything lies in the keep arena: parsed once,
- * evaluated as often as restarts want. */
+ * evaluated as often as restarts want. A reader of src/front fills a Program and hands it to
+ * eval_program. */
 #ifndef PT2ONNX_PROGRAM_H
 #define PT2ONNX_PROGRAM_H
 
@@ -21,32 +23,34 @@ typedef enum {
     X_COMPLEX,
     X_STR,
     X_LOCAL,       /* slot */
-    X_NAME,        /* not a local: builtin, namespace, class path (name holds the dotted path:
-                      "__torch__.a.f", "torch.add") */
-    X_CONSTANT,    /* CONSTANTS.cN: i */
+    X_NAME,        /* name, which is no local's: a builtin, or a path such as "__torch__.a.f" */
+    X_CONSTANT,    /* CONSTANTS.cN: i is N */
     X_ATTR,        /* a.name */
     X_INDEX,       /* a[b] */
-    X_TUPLE_SLICE, /* a[i:j] with constant bounds i, j */
-    X_CALL, /* a callee expression (X_NAME of a builtin or function, X_ATTR of a method), args. The
-             * forms with a type - annotate(T, e), unchecked_cast(T, e), isinstance(e, T),
-             * uninitialized(T) - have it in `type`, e alone in args; isinstance(e, (A, B)) has type
-             * Union[A, B] */
-    X_OP,   /* operator `name`, `overload` (NULL: by arguments): torch.add, ops.quantized.linear, a
-               .pt2 target */
+    X_TUPLE_SLICE, /* a[lo:hi], two constants */
+
+    /* callee(args); the callee is the X_NAME of a builtin or function, or the X_ATTR of a method.
+     * The forms with a type - annotate(T, e), unchecked_cast(T, e), isinstance(e, T),
+     * uninitialized(T) - have it in `type`, and e alone in args; isinstance(e, (A, B)) has type
+     * Union[A, B]. */
+    X_CALL,
+    /* op(args): torch.add, ops.quantized.linear, the target of a .pt2 node. */
+    X_OP,
     X_TUPLE,
     X_LIST,
     X_DICT,
-    X_NEG,
-    X_BINARY, /* hand-edited text only: name is "and" or "or", which look at b only when a does not
-               * decide; other binary operators are X_OP of their aten function */
-    X_VALUE,  /* a ready Value (a .pt2's literal: dtype, device, tensor constant) */
-    X_GRAPH,  /* a nested Function: operands of higher-order operators, fork bodies */
+    X_NEG, /* -a */
+    /* name is "and" or "or", in text edited by hand only: b is evaluated when a does not decide.
+     * Any other binary operator is an X_OP of its aten function. */
+    X_BINARY,
+    X_VALUE, /* value: a literal of a .pt2 (dtype, device, tensor constant) */
+    X_GRAPH, /* fn: an operand of a higher-order operator, the body of a fork */
 } ExprKind;
 
 typedef struct Arg {
-    Str name;
+    Str name; /* NULL: positional */
     Expr *value;
-} Arg; /* name NULL: positional */
+} Arg;
 
 struct Expr {
     ExprKind kind;
@@ -66,26 +70,27 @@ struct Expr {
         }; /* ATTR, INDEX, TUPLE_SLICE, NEG, BINARY, NAME (name) */
         struct { /* CALL, OP */
             Expr *callee;
-            Str op, overload;
+            Str op, overload; /* overload NULL: the arguments decide */
             Arg *args;
             uint32_t n_args;
-            const Str *writes; /* OP: the arguments that the file says it writes to, then NULL; not
-                                  every file says so of every operator */
+            const Str
+                *writes; /* OP: the arguments that it writes to, then NULL, where a file says so */
             const TypeExpr *type;
             void *cache;
         };
-        struct {
+        struct { /* TUPLE, LIST, DICT (key, value, key, value..) */
             Expr **items;
             uint32_t n;
-        }; /* TUPLE, LIST, DICT (key, value, key, value..) */
+        };
     };
 };
 
+/* A declared type: List[int] is "List" with the args "int"; a class is its dotted path. */
 struct TypeExpr {
     Str name;
     const TypeExpr *const *args;
     uint32_t n;
-}; /* Tensor; List[int]: name "List", args; dotted class paths as name */
+};
 
 typedef struct Block {
     Stmt **at;
@@ -108,42 +113,38 @@ typedef enum {
 struct Stmt {
     StmtKind kind;
     uint32_t start, end;
-    Expr *value; /* right side, condition, iteration count, with's expression */
-    uint32_t *target;
-    uint32_t n_target; /* slots: ASSIGN; FOR's variable; WITH's `as` (n_target 0: none) */
-    bool unpack;       /* ASSIGN: destructure even one target (trailing comma) */
-    uint32_t
-        parts; /* ASSIGN: how many items a later statement takes the list apart into; 0: not told */
-    Expr **values;
-    uint32_t
-        n_values; /* ASSIGN with several right sides: a, b = x, y; evaluated before any is bound */
+    Expr *value;      /* right side, condition, iteration count, with's expression */
+    uint32_t *target; /* slots: of ASSIGN; FOR's variable; WITH's `as` */
+    uint32_t n_target;
+    bool unpack;    /* ASSIGN: take the value apart, though there is one target: a, = x */
+    uint32_t parts; /* ASSIGN: a later statement takes the list apart into so many; 0: none does */
+    Expr **values;  /* ASSIGN, instead of value: a, b = x, y */
+    uint32_t n_values;
     const TypeExpr *type; /* annotated assignment */
-    Expr *object;
-    Str attr;             /* SET_ATTR */
+    Expr *object;         /* SET_ATTR: object.attr = value */
+    Str attr;
     Block body, other;    /* IF: then, else; FOR, WHILE, WITH: body */
     struct Function *def; /* DEF */
-    /* what a file records about the results: types in target order, or NULL. Compared with ours
-     * after evaluation. */
+    /* What the file recorded about the results, one a target, or NULL: compared with ours. */
     const struct Recorded *recorded;
     uint32_t n_recorded;
     const Text *text;        /* when it differs from the function's (a .pt2 node's stack_trace) */
     Str module, module_type; /* .pt2: nn_module_stack's innermost path and class; NULL elsewhere */
-    Str names; /* what names of nodes begin with, when the path of the module is not it */
-    Str calls; /* the calls of modules that it stands in and that become functions (pt2onnx_node),
-                  or NULL */
+    Str names;               /* what names of nodes begin with, when it is not the module's path */
+    Str calls; /* the calls of modules around it that become functions (pt2onnx_node), or NULL */
 };
 
-/* dims are texts in .pt2 form already parsed to Dims by front/exported/exported.c on each
- * evaluation: see recorded_type. */
+/* A type that a file recorded: of a result, or of an input. recorded_type makes it a Type. */
 typedef struct Recorded {
     DType dtype;
     int rank;
     const struct RecordedDim *dim;
-    Str what; /* "float", "int": non-tensors */
+    Str what; /* "float", "int": of what is no tensor */
 } Recorded;
 typedef struct RecordedDim {
-    int64_t known;    /* -1: expr, or symbol, or neither */
-    Str expr, symbol; /* one of any name */
+    int64_t known; /* the size, or -1 */
+    Str expr;      /* of a dynamic size: "2*s77 + 1" .. */
+    Str symbol;    /* .. or a symbol, which may have any name */
 } RecordedDim;
 
 typedef struct ParamDecl {
@@ -160,11 +161,11 @@ typedef struct Function {
     const TypeExpr *ret;
     Block body;
     uint32_t n_slot;
-    const Str *slot_name;   /* locals; parameters first */
-    struct Function *outer; /* of a fork body: captured locals are read from the outer frame */
+    const Str *slot_name;   /* of locals; parameters first */
+    struct Function *outer; /* of a fork's body: the function it stands in */
+    /* n_capture pairs (slot of outer, slot here): locals of outer, copied when the body starts. */
     const uint32_t *capture;
-    uint32_t n_capture; /* pairs (slot of outer, slot here), n_capture of them: copied when the body
-                           starts */
+    uint32_t n_capture;
     const Text *text;
     uint32_t start, end;
 } Function;
@@ -203,8 +204,7 @@ typedef struct InputDecl {
     Str name;             /* of forward's parameter, or the path of a leaf: "batch.image" */
     const TypeExpr *type; /* NULL: Tensor */
     bool known;           /* dtype and rank are recorded */
-    bool example; /* .. of an example: those of keywords stand in the caller's order, without their
-                     names */
+    bool example; /* .. of an example: keywords in the caller's order, without their names */
     DType dtype;
     int rank;
     const struct RecordedDim *dim;
@@ -246,9 +246,9 @@ typedef struct Program {
     uint32_t n_state; /* of the last evaluation */
     Str *output_name;
     uint32_t n_output_name; /* wishes from out_spec; NULL entries: none */
-    /* classes, functions and constants are resolved lazily by the front end */
-    ClassDef *(*find_class)(Ctx *cx, struct Program *p,
-                            Str qualname); /* NULL: no such class (no error), or failed */
+    /* The reader's, to look up what is parsed when it is first needed. NULL: there is none of that
+     * name, without an error, or the context has failed. */
+    ClassDef *(*find_class)(Ctx *cx, struct Program *p, Str qualname);
     Function *(*find_function)(Ctx *cx, struct Program *p, Str qualname);
     bool (*constant)(Ctx *cx, struct Program *p, int64_t n, Value *out); /* CONSTANTS.cN */
     /* The root object, built anew in the run arena for each evaluation (cells must start from the
@@ -266,31 +266,33 @@ typedef struct Program {
 
 /* ---- code_text.c ---- */
 
-/* As the source of a code record, which parsing gives back; or for show: every operator as
- * aten::elu(...). */
+/* SOURCE: TorchScript, which gives the same tree when it is parsed. SHOW: every operator by the
+ * name that people search for, aten::elu(...). */
 typedef enum { TEXT_SOURCE, TEXT_SHOW } TextStyle;
-Str type_expr_text(Ctx *cx, const TypeExpr *t);
-Str program_text(Ctx *cx, Program *p); /* for show */
+Str type_expr_text(Ctx *cx, const TypeExpr *t); /* NULL: "Tensor" */
 Str expr_text(Ctx *cx, const Function *fn, const Expr *e);
+Str val_text(Ctx *cx, Value v); /* as str() and format() give it in TorchScript */
 void type_expr_print(Buf *b, const TypeExpr *t);
-void expr_print(Buf *b, const Function *fn, const Expr *e,
-                TextStyle style); /* fn NULL: a constant outside functions */
+/* fn: whose locals stand in e; NULL: none do. */
+void expr_print(Buf *b, const Function *fn, const Expr *e, TextStyle style);
 void string_print(Buf *b, Str s); /* quoted, with TorchScript's escapes */
-Str val_text(Ctx *cx, Value v);   /* as str() and format() give it in TorchScript */
-void float_print(Buf *b, const char *fmt,
-                 double v); /* printf's %e %f %g with a point in any locale */
+/* One of printf's %e %f %g, with a point whatever the locale. */
+void float_print(Buf *b, const char *fmt, double v);
 void function_print(Buf *b, const Function *f, int indent, TextStyle style);
+
+/* ---- program_text.c ---- */
+
+Str program_text(Ctx *cx, Program *p); /* the whole, for show */
 
 /* ---- eval.c ---- */
 
-struct InputSpec;
-/* Run the program; build its graph. Restarts inside until nothing new is assumed (bounded). NULL
- * after an error. */
+/* Runs the program, which builds its graph; again, while an evaluation assumes something new
+ * (--limit restarts). NULL after an error. Also makes the notes about what was assumed. */
 Graph *eval_program(Ctx *cx, Program *p);
 
-/* The builtins, which work on values that are no tensors, for a list of what is known (builtin.c):
- * the i-th row, false behind the last. `kinds` is what eval/builtin/builtin.h calls so; `family`
- * its file. */
+/* ---- builtin.c: which builtins there are ---- */
+
+/* The i-th row, false behind the last. kinds: see eval/builtin/builtin.h; family: its file. */
 typedef struct BuiltinInfo {
     const char *name, *kinds, *family;
 } BuiltinInfo;
