@@ -71,45 +71,78 @@ static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t
     return written;
 }
 
-static bool run_once(Loop *l)
+/* A graph for the body with a Loop's inputs: the iteration's number, the condition, the leaves.
+ * Gives the number. */
+static Ox make_body(Loop *l)
 {
-    Eval *ev = l->ev;
-    Ctx *cx = ev->cx;
-    Graph *outside = ev->g;
-    const Change *changes;
-    size_t known = l->carried.n;
-    l->again = false;
-    l->invalid.n = l->left.n = 0;
-    l->g = graph_new(cx, outside, NULL);
+    Ctx *cx = l->ev->cx;
+    l->g = graph_new(cx, l->ev->g, NULL);
     Ox iteration = graph_input(l->g, NULL, type_tensor(cx, DT_INT64, 0, NULL));
     l->cond_in = graph_input(l->g, NULL, type_tensor(cx, DT_BOOL, 0, NULL));
     for (size_t i = 0; i < l->leaves.n; i++)
         if (!l->leaves.at[i].dead)
             leaf_make_input(l, &l->leaves.at[i]);
+    return iteration;
+}
+
+/* What is known when an iteration begins becomes facts, and the inputs stand in the place of what
+ * is carried. */
+static bool begin_iteration(Loop *l, Dim counter)
+{
+    bool ok = iteration_start_suppose(l->ev, l->g->up, &l->start, counter);
+    l->fed = (Map){ 0 };
+    for (size_t i = 0; i < l->carried.n; i++)
+        loop_set(l, &l->carried.at[i], false);
+    l->run_opened = heap_now(l->ev->cx);
+    l->seen = (Map){ 0 };
+    return ok;
+}
+
+/* What the iteration has changed since m: do the types hold that it began with? */
+static bool check_iteration(Loop *l, TrailMark m, uint64_t shared_before)
+{
+    const Change *changes;
+    size_t n = trail_changes(l->ev->cx, m, &changes);
+    l->writes = has_written(l, changes, n, shared_before);
+    for (size_t i = 0; i < n; i++)
+        if (!loop_check(l, &changes[i]))
+            return false;
+    return loop_look_again(l);
+}
+
+static bool run_iteration(Loop *l, Ox iteration, TrailMark m)
+{
+    Eval *ev = l->ev;
+    Ctx *cx = ev->cx;
+    Dim counter = dim_fresh(cx, "i");
+    dim_set_origin(cx, counter, iteration, -1);
+    bool begun = begin_iteration(l, counter);
+    uint64_t shared_writes = heap_shared_writes(cx);
+    Findings *around = loop_enter_body(l);
+    bool ok = begun && run_body(l, dim_add(cx, counter, dim_int(cx, l->plan->done))) &&
+        keep_going(l) && check_iteration(l, m, shared_writes);
+    ev->findings = around;
+    return ok;
+}
+
+/* Run the body aside, in a graph of its own, and undo what it did. l->again says whether another
+ * run is needed: `h = cat([h, x])` begins with h of size 3, ends with 4, and runs again with h of
+ * any size. False after an error. */
+static bool run_once(Loop *l)
+{
+    Eval *ev = l->ev;
+    Ctx *cx = ev->cx;
+    size_t known = l->carried.n;
+    l->again = false;
+    l->invalid.n = l->left.n = 0;
+    Ox iteration = make_body(l);
     TrailMark m = trail_open(cx);
     dim_scope_open(cx);
     ev->g = l->g;
     ev->staged++;
-    Dim counter = dim_fresh(cx, "i");
-    dim_set_origin(cx, counter, iteration, -1);
-    bool begins = iteration_start_suppose(ev, outside, &l->start, counter);
-    l->fed = (Map){ 0 };
-    for (size_t i = 0; i < l->carried.n; i++)
-        loop_set(l, &l->carried.at[i], false);
-    l->run_opened = heap_now(cx);
-    l->seen = (Map){ 0 };
-    uint64_t shared_writes = heap_shared_writes(cx);
-    Findings *around = loop_enter_body(l);
-    bool ok = begins && run_body(l, dim_add(cx, counter, dim_int(cx, l->plan->done))) &&
-        keep_going(l);
-    size_t n = ok ? trail_changes(cx, m, &changes) : 0;
-    l->writes = ok && has_written(l, changes, n, shared_writes);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = loop_check(l, &changes[i]);
-    ok = ok && loop_look_again(l);
-    ev->findings = around;
+    bool ok = run_iteration(l, iteration, m);
     ev->staged--;
-    ev->g = outside;
+    ev->g = l->g->up;
     dim_scope_close(cx);
     trail_undo(cx, m);
     if (!ok && ev->raised && !ctx_failed(cx))
@@ -136,30 +169,49 @@ static void forget_lists(Loop *l)
 
 static bool is_carried(const Leaf *leaf) { return !leaf->dead && !leaf->item; }
 
-static bool make_loop(Loop *l)
+typedef VEC(Ox) OxVec;
+typedef VEC(Leaf *) Leaves;
+
+/* The Loop's inputs, and the body's outputs in the same order; `made` has the leaf of each output
+ * of the Loop. What is carried comes first, then the scan outputs. */
+static void connect_leaves(Loop *l, OxVec *in, Leaves *made)
 {
-    Eval *ev = l->ev;
-    Graph *g = ev->g;
-    VEC(Ox) in = { 0 };
-    VEC(Leaf *) made = { 0 };
-    vec_push(ev->cx, &in, l->plan->condition ? NULL : carry_ox(g, l->plan->start));
-    vec_push(ev->cx, &in, l->plan->condition ? carry_ox(g, l->plan->start) : NULL);
-    graph_output(l->g, l->keep_going, NULL);
+    Ctx *cx = l->ev->cx;
     for (size_t i = 0; i < l->leaves.n; i++) {
         Leaf *leaf = &l->leaves.at[i];
         if (!is_carried(leaf))
             continue;
-        vec_push(ev->cx, &in, leaf->init);
+        vec_push(cx, in, leaf->init);
         graph_output(l->g, leaf->last ? leaf->last : leaf->input, NULL);
-        vec_push(ev->cx, &made, leaf);
+        vec_push(cx, made, leaf);
     }
-    if (made.n == 0 && !l->plan->condition)
-        in.at[1] = ox_bool(g, true); /* Loop has two inputs at least */
+    if (made->n == 0 && !l->plan->condition)
+        in->at[1] = ox_bool(l->ev->g, true); /* Loop has two inputs at least */
     for (size_t i = 0; i < l->leaves.n; i++)
         if (l->leaves.at[i].item) {
             graph_output(l->g, l->leaves.at[i].item, NULL);
-            vec_push(ev->cx, &made, &l->leaves.at[i]);
+            vec_push(cx, made, &l->leaves.at[i]);
         }
+}
+
+/* Once all runs agree: the Loop around the last run's graph, and its outputs in the place of what
+ * is carried.
+ *
+ *     Loop(count, condition, init..) -> (last.., items..)
+ *     body: (i, go, input..) -> (keep_going, last.., item..) */
+static bool make_loop(Loop *l)
+{
+    Eval *ev = l->ev;
+    Graph *g = ev->g;
+    OxVec in = { 0 };
+    Leaves made = { 0 };
+    bool counted = !l->plan->condition;
+    vec_push(ev->cx, &in, counted ? carry_ox(g, l->plan->start) : NULL);
+    vec_push(ev->cx, &in, counted ? NULL : carry_ox(g, l->plan->start));
+    if (ctx_failed(ev->cx))
+        return false;
+    graph_output(l->g, l->keep_going, NULL);
+    connect_leaves(l, &in, &made);
     forget_lists(l);
     Ox *out = new_array(ev->cx, Ox, made.n + 1);
     Attr body = SUBGRAPH("body", l->g);
@@ -206,6 +258,8 @@ static void forget_variable(Eval *ev, const Stmt *s)
                       str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
 }
 
+/* Runs of the body until one finds nothing new; then that run's graph is the Loop's. The first
+ * begins with what an earlier time has found, when there was one (loop_nested.c). */
 bool run_loop(Eval *ev, const LoopPlan *plan)
 {
     forget_variable(ev, plan->text);

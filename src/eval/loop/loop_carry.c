@@ -10,21 +10,23 @@ enum { LEVELS = 32 };
 
 /* ---- leaves: the tensors and numbers inside a value ---- */
 
+/* Of a tensor, or of an int, float or bool, known or not. */
+static int form_of(Value v)
+{
+    if (v.tag == V_TENSOR)
+        return LEAF_TENSOR;
+    if (val_is_int(v))
+        return LEAF_INT;
+    return val_is_float(v) ? LEAF_FLOAT : LEAF_BOOL;
+}
+
 /* v is read in ev->g. */
 static bool add_leaf(Loop *l, Value v)
 {
-    Leaf leaf = { .rank = 0, .dtype = DT_NONE };
+    Leaf leaf = { .form = form_of(v), .dtype = DT_NONE };
     Graph *g = l->ev->g;
-    if (v.tag == V_TENSOR) {
-        leaf.init = tensor_read(g, v.t);
-        leaf.form = LEAF_TENSOR;
-        leaf.tensor = v.t;
-    } else {
-        leaf.init = carry_ox(g, v);
-        leaf.form = v.tag == V_INT || v.tag == V_SYMINT ? LEAF_INT
-            : v.tag == V_FLOAT || v.tag == V_SYMFLOAT   ? LEAF_FLOAT
-                                                        : LEAF_BOOL;
-    }
+    leaf.tensor = v.tag == V_TENSOR ? v.t : NULL;
+    leaf.init = leaf.tensor ? tensor_read(g, v.t) : carry_ox(g, v);
     if (!ox_ok(leaf.init))
         return !ctx_failed(l->ev->cx);
     leaf.dtype = ox_dtype(leaf.init);
@@ -115,6 +117,8 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
     return (Value){ .tag = V_TENSOR, .t = t };
 }
 
+/* A list's column in the body (behind false) or after the Loop: the leaf's input or output as a
+ * list, which holds what the column before it held. NULL after an error. */
 static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
 {
     Ctx *cx = l->ev->cx;
@@ -137,6 +141,8 @@ static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
     return s;
 }
 
+/* The same of a list whose items have parts, one leaf for each: `[(a, b), ..]` is carried as all a
+ * and all b. */
 static Stacked *rebuild_columns(Loop *l, const Stacked *was, Leaf *leaf, bool behind)
 {
     Ctx *cx = l->ev->cx;
@@ -214,6 +220,7 @@ static Value rebuild_leaf(const Rebuilding *r)
     }
 }
 
+/* Of val_map: a value that has a leaf, or several, is made of theirs. */
 static bool replace_leaf(void *arg, Value *v, int level)
 {
     const Rebuilding *r = arg;
@@ -369,15 +376,34 @@ static void tie_items(Loop *l, const Carried *c, Value made, Value original)
     }
 }
 
+/* What memory holds in the body (behind false) or after the Loop. */
+static Ox storage_now(const Loop *l, const Carried *c, bool behind)
+{
+    if (c->mark || (behind && c->invalid))
+        return POISON;
+    const Leaf *leaf = &l->leaves.at[c->first];
+    return behind ? leaf->made : leaf->input;
+}
+
+/* Entries of v over those of the dict that is carried. */
+static void set_dict(Loop *l, const Carried *c, Value v)
+{
+    Dict *d = c->what;
+    tie_items(l, c, v, loop_after(c));
+    tie_items(l, c, v, c->after);
+    for (int64_t i = 0; i < v.dict->n; i++)
+        dict_set(l->ev->cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
+    d->unordered = d->unordered || v.dict->unordered;
+}
+
+/* Each thing is made of its leaves and tied to what it may be: what it was before the loop, and
+ * what an iteration has left in its place. */
 void loop_set(Loop *l, const Carried *c, bool behind)
 {
     Ctx *cx = l->ev->cx;
     size_t next = c->first;
     if (c->kind == CHANGE_STORAGE) {
-        storage_set(cx, c->what,
-                    c->mark || (behind && c->invalid) ? POISON
-                        : behind                      ? l->leaves.at[next].made
-                                                      : l->leaves.at[next].input);
+        storage_set(cx, c->what, storage_now(l, c, behind));
         return;
     }
     Value v = rebuild(l, c->shape, &next, behind);
@@ -390,12 +416,7 @@ void loop_set(Loop *l, const Carried *c, bool behind)
         tie_items(l, c, v, c->after);
         list_become(cx, c->what, v.list);
     } else if (v.tag == V_DICT) {
-        Dict *d = c->what;
-        tie_items(l, c, v, loop_after(c));
-        tie_items(l, c, v, c->after);
-        for (int64_t i = 0; i < v.dict->n; i++)
-            dict_set(cx, d, v.dict->at[i].key, v.dict->at[i].val.v);
-        d->unordered = d->unordered || v.dict->unordered;
+        set_dict(l, c, v);
     }
 }
 
@@ -448,34 +469,43 @@ bool loop_is_shallow(Loop *l, Value v)
         loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
 }
 
-bool loop_found(Loop *l, const Change *c)
+/* A variable that need not be carried, whatever the iteration has set it to. */
+static bool is_own_variable(Loop *l, const Change *c, Value now)
+{
+    if (local_to_block(l->ev, l->plan->block, c->what) ||
+        (c->before.tag == V_UNINIT && c->before.any))
+        return true;
+    /* what `return` in a loop will give, in an iteration that does not return */
+    if (now.tag == V_UNINIT && !now.any && c->before.tag == V_UNINIT)
+        return true;
+    /* h += x: the memory is carried, the variable stays what it is */
+    return now.tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now.t, c->before.t);
+}
+
+/* Memory of an earlier run, or of a branch that has ended, and an alias of what this run writes:
+ * nobody sees it. */
+static bool is_own_memory(const Loop *l, const Change *c)
+{
+    return c->created > l->opened ||
+        (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox));
+}
+
+/* A variable that was never set before the loop: its shape is what the iteration leaves, whose
+ * leaves are of the body until loop_first_values replaces them by stand-ins. */
+static bool begin_unset(Loop *l, Carried *k)
+{
+    k->unset = true;
+    k->shape = containers_copy(l->ev->cx, loop_after(k));
+    if (!val_ok(k->shape))
+        return refusals_fail(l->ev->cx);
+    return loop_add_leaves(l, k->shape);
+}
+
+/* c is carried from the next run on. A list that changed its length is one tensor from then on:
+ * [a, b, c] before an iteration and [a, b, c, d] after it. */
+static bool carry(Loop *l, const Change *c)
 {
     Ctx *cx = l->ev->cx;
-    const Value *now = c->kind == CHANGE_CELL ? &((const Cell *)c->what)->v : NULL;
-    if (now &&
-        (local_to_block(l->ev, l->plan->block, c->what) ||
-         (c->before.tag == V_UNINIT && c->before.any)))
-        return true;
-    if (now && now->tag == V_UNINIT && !now->any && c->before.tag == V_UNINIT)
-        return true; /* what `return` in a loop will give, in an iteration that does not return */
-    if (now && now->tag == V_TENSOR && c->before.tag == V_TENSOR &&
-        same_tensor(now->t, c->before.t))
-        return true; /* h += x: the memory is carried, the variable stays what it is */
-    if (!loop_is_shallow(l, now ? *now : val_none()) || !loop_is_shallow(l, c->before))
-        return false;
-    if (c->kind == CHANGE_STORAGE &&
-        (c->created > l->opened ||
-         (c->before_ox && ox_ok(c->before_ox) && !graph_sees(l->g->up, c->before_ox))))
-        return true; /* of an earlier run, or a branch that has ended, and a peer of what this run
-                        writes: nobody sees it */
-    l->again = true;
-    if (c->kind == CHANGE_STORAGE && !c->before_ox)
-        return vec_push(cx, &l->carried,
-                        (Carried){ .kind = c->kind,
-                                   .what = c->what,
-                                   .created = c->created,
-                                   .first = l->leaves.n,
-                                   .mark = true });
     Carried k = { .kind = c->kind,
                   .what = c->what,
                   .created = c->created,
@@ -483,26 +513,41 @@ bool loop_found(Loop *l, const Change *c)
                   .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)
         k.shape = shape_of(cx, c);
-    if (now)
-        k.after_first = *now;
-    k.unset = c->kind == CHANGE_CELL && c->before.tag == V_UNINIT;
-    if (k.unset) {
-        k.shape = containers_copy(cx, ((const Cell *)c->what)->v);
-        if (!val_ok(k.shape))
-            return refusals_fail(cx);
-        if (!loop_add_leaves(l, k.shape)) /* of the body: loop_first_values replaces them */
-            return false;
-    }
+    if (c->kind == CHANGE_CELL)
+        k.after_first = loop_after(&k);
+    if (c->kind == CHANGE_CELL && c->before.tag == V_UNINIT && !begin_unset(l, &k))
+        return false;
     k.n = l->leaves.n - k.first;
     if (!vec_push(cx, &l->carried, k))
         return false;
     Carried *added = &l->carried.at[l->carried.n - 1];
     added->after = containers_under_mark(cx, loop_after(added));
     const List *list = c->what;
-    if (c->kind == CHANGE_LIST && !added->shape.list->stacked &&
-        (list->stacked || list->n != added->shape.list->n))
-        return loop_found_growing(l, added, added->shape.list, list);
-    return true;
+    bool grows = c->kind == CHANGE_LIST && !added->shape.list->stacked &&
+        (list->stacked || list->n != added->shape.list->n);
+    return !grows || loop_found_growing(l, added, added->shape.list, list);
+}
+
+/* What no run has changed so far: a variable, list, dict or memory. */
+bool loop_found(Loop *l, const Change *c)
+{
+    bool is_cell = c->kind == CHANGE_CELL;
+    Value now = is_cell ? ((const Cell *)c->what)->v : val_none();
+    if (is_cell && is_own_variable(l, c, now))
+        return true;
+    if (!loop_is_shallow(l, now) || !loop_is_shallow(l, c->before))
+        return false;
+    if (c->kind == CHANGE_STORAGE && is_own_memory(l, c))
+        return true;
+    l->again = true;
+    if (c->kind == CHANGE_STORAGE && !c->before_ox)
+        return vec_push(l->ev->cx, &l->carried,
+                        (Carried){ .kind = c->kind,
+                                   .what = c->what,
+                                   .created = c->created,
+                                   .first = l->leaves.n,
+                                   .mark = true });
+    return carry(l, c);
 }
 
 /* Sizes that only the body knows are other ones in each iteration. */
@@ -548,14 +593,13 @@ static bool stack_growing(Loop *l)
         int64_t n;
         Value *at = list_values(cx, grows->list, &n);
         ItemType was;
-        if (!grows->list->stacked && at &&
+        if (!at)
+            return false;
+        if (!grows->list->stacked &&
             !(list_item_type(cx, at, n, &was) && items_join(cx, was, grows->item, &grows->item)))
             return loop_give_up(
                 l, str_of(cx, "a list changes its length, and so do the lists that it holds"));
-        Stacked *known = grows->list->stacked;
-        Stacked *s = known ? stacked_as(l->ev, known, grows->item)
-            : at           ? stacked_of(l->ev, at, n, grows->item)
-                           : NULL;
+        Stacked *s = stacked_list(l->ev, grows->list, grows->item);
         if (!s)
             return false;
         list_stack(cx, grows->list, s);
@@ -593,21 +637,36 @@ bool loop_first_leaves(Loop *l, Carried *k)
     return ok;
 }
 
+/* The run may have written to what a variable, list or dict holds: its shape is what was there
+ * before, which stands there again. */
+static void reset_shape(Loop *l, Carried *k)
+{
+    Ctx *cx = l->ev->cx;
+    if (k->kind == CHANGE_CELL && !k->unset)
+        k->shape = containers_copy(cx, k->original);
+    if (k->kind == CHANGE_LIST && !k->shape.list->stacked)
+        for (int64_t n = 0; n < k->shape.list->n; n++)
+            cell_init(&k->shape.list->at[n], containers_copy(cx, ((const List *)k->what)->at[n].v));
+    for (int64_t n = 0; k->kind == CHANGE_DICT && n < k->shape.dict->n; n++)
+        cell_init(&k->shape.dict->at[n].val,
+                  containers_copy(cx, ((const Dict *)k->what)->at[n].val.v));
+}
+
+/* New leaves in the place of a thing's. */
+static bool renew_leaves(Loop *l, Carried *k)
+{
+    for (size_t n = 0; n < k->n; n++)
+        l->leaves.at[k->first + n].dead = true;
+    k->reshaped = false;
+    return loop_first_leaves(l, k);
+}
+
+/* from: the first of the things that this run has found. Those before it have their leaves already,
+ * unless their shape has changed. */
 bool loop_first_values(Loop *l, size_t from)
 {
-    for (size_t i = from; i < l->carried.n; i++) {
-        Carried *k = &l->carried.at[i];
-        if (k->kind == CHANGE_CELL &&
-            !k->unset) /* the run may have written to what the variable holds */
-            k->shape = containers_copy(l->ev->cx, k->original);
-        if (k->kind == CHANGE_LIST && !k->shape.list->stacked)
-            for (int64_t n = 0; n < k->shape.list->n; n++)
-                cell_init(&k->shape.list->at[n],
-                          containers_copy(l->ev->cx, ((const List *)k->what)->at[n].v));
-        for (int64_t n = 0; k->kind == CHANGE_DICT && n < k->shape.dict->n; n++)
-            cell_init(&k->shape.dict->at[n].val,
-                      containers_copy(l->ev->cx, ((const Dict *)k->what)->at[n].val.v));
-    }
+    for (size_t i = from; i < l->carried.n; i++)
+        reset_shape(l, &l->carried.at[i]);
     if (!loop_reshape(l))
         return false;
     for (size_t i = 0; i < l->carried.n; i++) {
@@ -618,10 +677,7 @@ bool loop_first_values(Loop *l, size_t from)
             set_stand_ins(l, k);
             continue;
         }
-        for (size_t n = 0; n < k->n; n++)
-            l->leaves.at[k->first + n].dead = true;
-        k->reshaped = false;
-        if (!loop_first_leaves(l, k))
+        if (!renew_leaves(l, k))
             return false;
         if (i >= from)
             suppose_counting(l, k);

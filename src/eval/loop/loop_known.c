@@ -118,20 +118,25 @@ bool iteration_start_learn(Graph *outside, IterationStart *t, Value condition, b
 
 /* ---- what the text says ---- */
 
+/* What assignment s gives to its target number k. NULL: it is not so simple. */
+static const Expr *value_of_target(const Stmt *s, uint32_t k)
+{
+    if (s->kind != S_ASSIGN || s->unpack)
+        return NULL;
+    if (s->n_values)
+        return k < s->n_values ? s->values[k] : NULL;
+    return s->n_target == 1 ? s->value : NULL;
+}
+
 /* What the block's statements leave in a slot: the right side of the last plain assignment to it.
  * NULL: none, or not so simple. */
 static const Expr *assigned(const Block *b, uint32_t slot)
 {
     const Expr *found = NULL;
-    for (uint32_t i = 0; i < b->n; i++) {
-        const Stmt *s = b->at[i];
-        for (uint32_t k = 0; k < s->n_target; k++)
-            if (s->target[k] == slot)
-                found = s->kind != S_ASSIGN || s->unpack ? NULL
-                    : s->n_values                        ? (k < s->n_values ? s->values[k] : NULL)
-                    : s->n_target == 1                   ? s->value
-                                                         : NULL;
-    }
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t k = 0; k < b->at[i]->n_target; k++)
+            if (b->at[i]->target[k] == slot)
+                found = value_of_target(b->at[i], k);
     return found;
 }
 

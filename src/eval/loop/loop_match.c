@@ -16,6 +16,8 @@ static bool not_converted(Loop *l)
         : loop_give_up(l, str_of(cx, "what a variable holds after an iteration is not known"));
 }
 
+/* What an iteration has left of a leaf. A size that differs is another one in each iteration from
+ * the next run on: f32[3] and f32[4] are f32[d]; another dtype or rank no Loop can carry. */
 static bool widen(Loop *l, Leaf *leaf, Ox after)
 {
     Ctx *cx = l->ev->cx;
@@ -71,6 +73,8 @@ static bool type_of_list(Ctx *cx, const List *l, ItemType *out)
     return l->stacked || (at && list_item_type(cx, at, n, out));
 }
 
+/* From the next run on the list in k's shape is one tensor, of items that are what they are before
+ * and after the iteration: int items of [] and [1] are ints. */
 bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
 {
     Ctx *cx = l->ev->cx;
@@ -213,6 +217,8 @@ static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
     return newly;
 }
 
+/* A list that is one tensor, or one for each part of its items: each is matched as a leaf is. Items
+ * that have become of several sizes, or longer lists, ask for another run. */
 static bool match_list(Loop *l, Carried *k, List *before, const List *after, size_t *next)
 {
     Eval *ev = l->ev;
@@ -353,19 +359,89 @@ static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *nex
 
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
 
-/* Go through v, the value after the body, along the value before it. */
+static bool match_tensor(Loop *l, Tensor *before, Value v, size_t *next)
+{
+    if (v.tag != V_TENSOR)
+        return cannot_match(l, (Value){ .tag = V_TENSOR, .t = before }, v);
+    if (!tensors_same_kind(l->ev->cx, before, v.t))
+        return loop_give_up(l,
+                            str_of(l->ev->cx,
+                                   "a variable is quantised in another way after an iteration than "
+                                   "before it: dequantize it in the loop"));
+    Leaf *leaf = &l->leaves.at[(*next)++];
+    set_alias(l, leaf, v.t);
+    return widen(l, leaf, tensor_read(l->g, v.t));
+}
+
+static bool match_number(Loop *l, Value before, Value v, size_t *next)
+{
+    if (!val_is_plain_number(v))
+        return cannot_match(l, before, v);
+    Leaf *leaf = &l->leaves.at[(*next)++];
+    check_counting(l, leaf, v);
+    return widen(l, leaf, carry_ox(l->g, v));
+}
+
+/* Items of a tuple or list, or slots of an object; none once the shape has changed. */
+static bool match_parts(Loop *l, Carried *k, Value before, Value v, size_t *next)
+{
+    bool ok = true;
+    for (int64_t i = 0; ok && !k->reshaped && i < val_n_parts(v); i++)
+        ok = match(l, k, val_part_place(before, i), val_part(v, i), next);
+    return ok;
+}
+
+static bool match_items(Loop *l, Carried *k, Value before, Value v, size_t *next)
+{
+    meet_container(l, k, v, v.list->created);
+    if (before.list->stacked)
+        return match_list(l, k, before.list, v.list, next);
+    if (v.list->stacked || before.list->n != v.list->n)
+        return loop_found_growing(l, k, before.list, v.list);
+    return match_parts(l, k, before, v, next);
+}
+
+/* Two values of one kind that hold others. NOT_MINE: they are no such two. */
+static Outcome match_containers(Loop *l, Carried *k, Value before, Value v, size_t *next)
+{
+    if (before.tag != v.tag)
+        return NOT_MINE;
+    if (v.tag == V_TUPLE && before.tuple->n == v.tuple->n)
+        return outcome_of(match_parts(l, k, before, v, next));
+    if (v.tag == V_LIST)
+        return outcome_of(match_items(l, k, before, v, next));
+    if (v.tag == V_DICT) {
+        meet_container(l, k, v, v.dict->created);
+        return outcome_of(match_dict(l, k, before.dict, v.dict, next));
+    }
+    if (is_plain_object(v) && is_plain_object(before) && before.obj->cls == v.obj->cls) {
+        meet_container(l, k, v, v.obj->created);
+        return outcome_of(match_parts(l, k, before, v, next));
+    }
+    return NOT_MINE;
+}
+
+/* A value that an iteration cannot be given. DONE: it needs none, and its leaves stay what they
+ * were. */
+static Outcome match_missing(Loop *l, Value before, Value v, size_t *next)
+{
+    if (v.tag == V_UNINIT && v.any)
+        return outcome_of(loop_give_up(l, ((const Unset *)v.any)->why));
+    if (v.tag != V_UNINIT || before.tag == V_UNINIT)
+        return NOT_MINE;
+    *next += count_leaves(before); /* nothing reads it behind this iteration */
+    return DONE;
+}
+
+/* Go through v, the value after the body, along the value before it, which lies in *place. Each
+ * leaf of that value is met once, in order: `next` is its number. (1, [x]) before and (2, [y])
+ * after: leaf 0 becomes symbolic, leaf 1 gets the sizes that x and y have in common. */
 static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
-    Graph *g = l->g;
     Value before = *place;
-    bool ok = true;
-    if (v.tag == V_UNINIT && v.any)
-        return loop_give_up(l, ((const Unset *)v.any)->why);
-    if (v.tag == V_UNINIT && before.tag != V_UNINIT) {
-        *next += count_leaves(
-            before); /* nothing reads it behind this iteration: it stays what it was */
-        return true;
-    }
+    Outcome missing = match_missing(l, before, v, next);
+    if (missing != NOT_MINE)
+        return missing == DONE;
     if (before.tag == V_MAYBE)
         return match_maybe(l, k, before.maybe, v, next);
     if (val_ok(v) && before.tag != v.tag && (val_is_optional(before) || val_is_optional(v)))
@@ -374,52 +450,13 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
         return loop_give_up(l, container_invalid(v));
     if (!val_ok(v))
         return not_converted(l);
-    if (before.tag == V_TENSOR) {
-        if (v.tag != V_TENSOR)
-            return cannot_match(l, before, v);
-        if (!tensors_same_kind(l->ev->cx, before.t, v.t))
-            return loop_give_up(
-                l,
-                str_of(l->ev->cx,
-                       "a variable is quantised in another way after an iteration than "
-                       "before it: dequantize it in the loop"));
-        Leaf *leaf = &l->leaves.at[(*next)++];
-        set_alias(l, leaf, v.t);
-        return widen(l, leaf, tensor_read(g, v.t));
-    }
-    if (val_is_plain_number(before)) {
-        if (!val_is_plain_number(v))
-            return cannot_match(l, before, v);
-        Leaf *leaf = &l->leaves.at[(*next)++];
-        check_counting(l, leaf, v);
-        return widen(l, leaf, carry_ox(g, v));
-    }
-    if (before.tag == V_TUPLE && v.tag == V_TUPLE && before.tuple->n == v.tuple->n) {
-        for (int64_t i = 0; ok && !k->reshaped && i < v.tuple->n; i++)
-            ok = match(l, k, &before.tuple->at[i], v.tuple->at[i], next);
-        return ok;
-    }
-    if (before.tag == V_LIST && v.tag == V_LIST) {
-        meet_container(l, k, v, v.list->created);
-        if (before.list->stacked)
-            return match_list(l, k, before.list, v.list, next);
-        if (v.list->stacked || before.list->n != v.list->n)
-            return loop_found_growing(l, k, before.list, v.list);
-        for (int64_t i = 0; ok && !k->reshaped && i < v.list->n; i++)
-            ok = match(l, k, &before.list->at[i].v, v.list->at[i].v, next);
-        return ok;
-    }
-    if (before.tag == V_DICT && v.tag == V_DICT) {
-        meet_container(l, k, v, v.dict->created);
-        return match_dict(l, k, before.dict, v.dict, next);
-    }
-    if (before.tag == V_OBJ && v.tag == V_OBJ && !before.obj->path && !v.obj->path &&
-        before.obj->cls == v.obj->cls) {
-        meet_container(l, k, v, v.obj->created);
-        for (int64_t i = 0; ok && !k->reshaped && i < v.obj->n; i++)
-            ok = match(l, k, &before.obj->slot[i].v, v.obj->slot[i].v, next);
-        return ok;
-    }
+    if (before.tag == V_TENSOR)
+        return match_tensor(l, before.t, v, next);
+    if (val_is_plain_number(before))
+        return match_number(l, before, v, next);
+    Outcome inside = match_containers(l, k, before, v, next);
+    if (inside != NOT_MINE)
+        return inside == DONE;
     if (val_is_option(before) && val_is_option(v) &&
         (before.tag == V_CHOICE || v.tag == V_CHOICE || !val_equal(l->ev->cx, before, v)))
         return match_option(l, k, place, v, next);
@@ -443,9 +480,9 @@ static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool
 /* A key that may be there; after: what an iteration left of it, NULL: nothing. */
 static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *after, size_t *next)
 {
-    Value present = !after           ? val_bool(false)
-        : val_is_maybe_key(after->v) ? after->v.maybe->present
-                                     : val_bool(true);
+    Value present = val_bool(after != NULL);
+    if (after && val_is_maybe_key(after->v))
+        present = after->v.maybe->present;
     if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, present)))
         return false;
     if (after)
@@ -464,6 +501,8 @@ static bool keys_in_order(Ctx *cx, const Dict *shape, const Dict *v)
     return met == v->n && !v->unordered;
 }
 
+/* Key by key. One that only one of the two dicts has, or that may be there, is carried with whether
+ * it is there from the next run on. */
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
 {
     Ctx *cx = l->ev->cx;
@@ -487,6 +526,7 @@ static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
     return ok;
 }
 
+/* A thing that is carried is matched with what it was, another one is found. */
 bool loop_check(Loop *l, const Change *c)
 {
     Carried *k = loop_carried(l, c->what);

@@ -63,7 +63,8 @@ struct Findings {
 
 static Value root(const Loop *l, int64_t i)
 {
-    Obj *o = i ? l->plan->state : l->ev->frame ? l->ev->frame->locals : NULL;
+    Obj *locals = l->ev->frame ? l->ev->frame->locals : NULL;
+    Obj *o = i ? l->plan->state : locals;
     return o ? (Value){ .tag = V_OBJ, .obj = o } : val_none();
 }
 
@@ -102,6 +103,8 @@ static void meet(Search *s, const void *what, int kind, const Way *of, int64_t i
     s->missing--;
 }
 
+/* What lies in v, one level down: its mark, the memory of its columns, its parts. Parts that hold
+ * others wait in `todo`. */
 static void meet_inside(Search *s, Value v, const Way *way)
 {
     const Tensor *mark = container_marked(v);
@@ -404,6 +407,8 @@ static const Findings *last_time(Findings *around, SourceId at)
     return NULL;
 }
 
+/* `around` has, in order, what its inner loops found the last time. Whatever of it cannot be
+ * supposed here ends it: the rest is found anew. */
 bool loop_suppose_findings(Loop *l, bool *begun)
 {
     Ctx *cx = l->ev->cx;

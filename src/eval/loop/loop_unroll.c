@@ -20,9 +20,9 @@ static Flow not_unrolled(Eval *ev)
 
 static Flow run_staged(Eval *ev, const LoopPlan *plan)
 {
-    return mode_of(ev) == LOOPS_UNROLL ? not_unrolled(ev)
-        : run_loop(ev, plan)           ? FLOW_NEXT
-                                       : FLOW_FAIL;
+    if (mode_of(ev) == LOOPS_UNROLL)
+        return not_unrolled(ev);
+    return run_loop(ev, plan) ? FLOW_NEXT : FLOW_FAIL;
 }
 
 static bool is_kept(Eval *ev, const LoopPlan *plan)
@@ -73,6 +73,8 @@ static bool one_iteration(Eval *ev, const LoopPlan *plan, Flow *flow)
     return *flow == FLOW_NEXT;
 }
 
+/* A for loop. After two iterations the nodes of one are known: where all would be too many, ONNX
+ * runs the rest now, and all of it in the next evaluation. */
 Flow run_counted_loop(Eval *ev, LoopPlan *plan)
 {
     Flow flow = FLOW_NEXT;
@@ -95,6 +97,7 @@ Flow run_counted_loop(Eval *ev, LoopPlan *plan)
     return flow;
 }
 
+/* A while loop, iteration by iteration for as long as its condition is known. */
 Flow run_conditional_loop(Eval *ev, LoopPlan *plan)
 {
     Flow flow = FLOW_NEXT;
