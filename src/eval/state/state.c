@@ -28,18 +28,24 @@ static bool has_identity(Value v)
         v.tag == V_TUPLE;
 }
 
+const char *attr_name(const Obj *o, int64_t i)
+{
+    if (o->names)
+        return o->names[i]->s;
+    const ClassDef *c = o->cls;
+    return c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
+}
+
+/* Its attributes, each with what it is before the run, and what those hold. */
 static void walk_object(Walk *w, Obj *o, Str name)
 {
-    const ClassDef *c = o->cls;
     size_t used = w->s->used.n;
     for (int64_t i = 0; i < o->n; i++)
         if (!vec_push(w->ev->cx, &w->s->used, (Used){ 0 }))
             return;
     o->tracked = used + 1;
     for (int64_t i = 0; i < o->n; i++) {
-        const char *attr = o->names        ? o->names[i]->s
-            : c && i < (int64_t)c->n_field ? c->field[i].name->s
-                                           : "?";
+        const char *attr = attr_name(o, i);
         w->s->used.at[used + (size_t)i].attr = w->s->attrs.n;
         vec_push(w->ev->cx, &w->s->attrs,
                  (TrackedAttr){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
@@ -96,6 +102,8 @@ static bool first_visit(Walk *w, Value v)
     return !tracked;
 }
 
+/* v, named `name`, and all that it holds, each thing once. The depth is bounded, since an object
+ * may hold itself by way of a list. */
 static void walk(Walk *w, Value v, Str name)
 {
     Ctx *cx = w->ev->cx;
@@ -132,6 +140,8 @@ static int64_t set_eval_mode(Eval *ev, const State *s)
     return changed;
 }
 
+/* What the model holds before the run; what an earlier evaluation has found to be state is an input
+ * from here on. */
 bool state_begin(Eval *ev)
 {
     State *s = new(ev->cx, State);
@@ -227,6 +237,7 @@ static void order_inputs(Eval *ev)
         memcpy(g->inputs.at, in.at, in.n * sizeof *in.at);
 }
 
+/* An output NAME.next for each input that is state, and the pairs for the program. */
 static bool make_state_outputs(Eval *ev)
 {
     State *s = ev->state;

@@ -74,6 +74,7 @@ static inline Str tracked_name(Ctx *cx, const TrackedAttr *h)
 {
     return state_child(cx, h->owner, h->attr);
 }
+const char *attr_name(const Obj *o, int64_t i); /* of slot i; "?" when nothing names it */
 static inline Str state_item(Ctx *cx, Str name, int64_t i)
 {
     return str_fmt(cx, "%s.%lld", name->s, (long long)i);

@@ -39,15 +39,19 @@ static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
     return val_dim(ev->cx, d);
 }
 
+static Value feed_number(Eval *ev, Value v, Ox in, Str name)
+{
+    if (v.tag == V_FLOAT)
+        return (Value){ .tag = V_SYMFLOAT, .ox = in };
+    return v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
+}
+
 /* v with the numbers in it that are state as inputs. Tensors have their storages. */
 static Value feed_numbers(Eval *ev, Value v, Str name)
 {
     if (val_is_plain_number(v)) {
         Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
-        return !in             ? v
-            : v.tag == V_FLOAT ? (Value){ .tag = V_SYMFLOAT, .ox = in }
-            : v.tag == V_INT   ? feed_int(ev, in, name, v.i)
-                               : val_number_of(ev->g, in);
+        return in ? feed_number(ev, v, in, name) : v;
     }
     if (v.tag != V_TUPLE)
         return v;
@@ -82,9 +86,9 @@ static Value feed_zeros(Eval *ev, const StateShape *shape)
     const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
     const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
     Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
-    return !in                         ? val_none()
-        : shape->items == STATE_NUMBER ? number_fed(ev, in)
-                                       : val_tensor(ev->cx, in);
+    if (!in)
+        return val_none();
+    return shape->items == STATE_NUMBER ? number_fed(ev, in) : val_tensor(ev->cx, in);
 }
 
 static Value feed_shape(Eval *ev, Str name)
@@ -93,9 +97,11 @@ static Value feed_shape(Eval *ev, Str name)
     if (!shape || shape->items < 0)
         return shape ? feed_zeros(ev, shape) : val_none();
     Value *items = new_array(ev->cx, Value, shape->items + 1);
-    for (int i = 0; items && i < shape->items; i++)
+    if (!items)
+        return val_none();
+    for (int i = 0; i < shape->items; i++)
         items[i] = feed_shape(ev, state_item(ev->cx, name, i));
-    return items ? val_tuple(ev->cx, items, shape->items) : val_none();
+    return val_tuple(ev->cx, items, shape->items);
 }
 
 static Value feed_none(Eval *ev, Str name)
@@ -154,22 +160,28 @@ static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
     return all ? const_make(cx, item.type->dtype, item.type->rank + 1, dim, all) : NULL;
 }
 
+/* What a list of this shape holds, as ItemType names it. */
+static const char *elem_of(const StateShape *shape)
+{
+    if (shape->items == STATE_TENSORS)
+        return "Tensor";
+    if (shape->dtype == DT_DOUBLE)
+        return "float";
+    return shape->dtype == DT_BOOL ? "bool" : "int";
+}
+
 /* A list that gets longer or shorter is one tensor. */
 static void feed_list(Eval *ev, List *l, Str name)
 {
     Ctx *cx = ev->cx;
     const StateShape *shape = facts_state_shape(cx, name);
     Dim dim[MAX_RANK];
-    ItemType item;
     if (!shape || (shape->items != STATE_TENSORS && shape->items != STATE_NUMBERS))
         return;
     for (int i = 0; i < shape->rank; i++)
         dim[i] = dim_int(cx, shape->dim[i]);
-    item = (ItemType){ .elem = shape->items == STATE_TENSORS ? "Tensor"
-                           : shape->dtype == DT_DOUBLE       ? "float"
-                           : shape->dtype == DT_BOOL         ? "bool"
-                                                             : "int",
-                       .type = type_tensor(cx, shape->dtype, shape->rank, dim) };
+    ItemType item = { .elem = elem_of(shape),
+                      .type = type_tensor(cx, shape->dtype, shape->rank, dim) };
     const Const *file = list_in_file(ev, l, item);
     Ox in = file ? feed(ev, name, ox_const(ev->g, file)) : NULL;
     if (in)
@@ -188,6 +200,21 @@ void state_input_storages(Eval *ev, size_t from)
     }
 }
 
+/* Items and values that are state are inputs in their place. */
+static void feed_items(Eval *ev, const TrackedList *h)
+{
+    Ctx *cx = ev->cx;
+    for (int64_t k = 0; h->list && k < h->n; k++)
+        list_set(cx, (List *)h->list, k,
+                 feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
+    for (int64_t k = 0; h->dict && k < h->n; k++) {
+        DictEntry e = h->dict->at[k];
+        dict_set(cx, (Dict *)h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
+    }
+}
+
+/* Memory, then attributes, then lists and dicts; of each, what it is from here on is what the end
+ * of the run is compared with. */
 void state_inputs(Eval *ev)
 {
     State *s = ev->state;
@@ -202,14 +229,7 @@ void state_inputs(Eval *ev)
     }
     for (size_t i = 0; i < s->lists.n; i++) {
         TrackedList *h = &s->lists.at[i];
-        for (int64_t k = 0; h->list && k < h->n; k++)
-            list_set(cx, (List *)h->list, k,
-                     feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
-        for (int64_t k = 0; h->dict && k < h->n; k++) {
-            DictEntry e = h->dict->at[k];
-            dict_set(cx, (Dict *)h->dict, e.key,
-                     feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
-        }
+        feed_items(ev, h);
         if (h->dict)
             feed_keys(ev, (Dict *)h->dict, h->name);
         else

@@ -4,6 +4,13 @@
 #include "eval/state/state.h"
 #include "value/walk.h"
 
+static DType dtype_of_number(Value v)
+{
+    if (val_is_bool(v))
+        return DT_BOOL;
+    return val_is_int(v) ? DT_INT64 : DT_DOUBLE;
+}
+
 /* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of
  * them. */
 static bool learn_shape(Eval *ev, Str name, Value v)
@@ -13,7 +20,7 @@ static bool learn_shape(Eval *ev, Str name, Value v)
     uint32_t loose = 0;
     if (val_is_plain_number(v)) {
         shape.items = STATE_NUMBER;
-        shape.dtype = val_is_bool(v) ? DT_BOOL : val_is_int(v) ? DT_INT64 : DT_DOUBLE;
+        shape.dtype = dtype_of_number(v);
         return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 0);
     }
     bool ok = v.tag == V_TUPLE ||
@@ -135,7 +142,9 @@ static bool same_value(Value a, Value b)
 {
     if (a.tag != b.tag)
         return false;
-    return a.tag == V_NONE || (a.tag == V_BOOL ? a.b == b.b : a.any == b.any);
+    if (a.tag == V_NONE)
+        return true;
+    return a.tag == V_BOOL ? a.b == b.b : a.any == b.any;
 }
 
 static bool check_sign(Eval *ev, Str name, Value after)
@@ -236,6 +245,8 @@ static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceI
     return ok;
 }
 
+/* None in the file, or a value and whether it is there. What is None before and a value after
+ * becomes two inputs in the next evaluation: NAME and NAME.is_set. */
 static bool leave_optional(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     Ctx *cx = ev->cx;
@@ -250,15 +261,17 @@ static bool leave_optional(Eval *ev, Value before, Value after, Str name, Source
         return leave(ev, state_is_set(cx, name), carry_ox(ev->g, val_present(after)), at) &&
             leave_present(ev, before.maybe->value,
                           after.tag == V_NONE ? before.maybe->value : value, name, at);
-    if (!learn_shape(ev, name, value) || !facts_add_state(cx, state_is_set(cx, name), 0))
-        return ctx_failed(cx) ? false
-                              : no_input(ev, at, name,
-                                         str_fmt(cx,
-                                                 "it is None in the file and %s after a run; only "
-                                                 "a tensor or number, or a tuple of them, can be "
-                                                 "left out",
-                                                 val_kind(value)));
-    return ev->state->restart = true;
+    if (learn_shape(ev, name, value) && facts_add_state(cx, state_is_set(cx, name), 0)) {
+        ev->state->restart = true;
+        return true;
+    }
+    if (ctx_failed(cx))
+        return false;
+    return no_input(ev, at, name,
+                    str_fmt(cx,
+                            "it is None in the file and %s after a run; only a tensor or number, "
+                            "or a tuple of them, can be left out",
+                            val_kind(value)));
 }
 
 /* ---- what grows ---- */
@@ -326,14 +339,16 @@ static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
         return true;
     if (key.tag != V_STR && key.tag != V_INT)
         return no_input(ev, at, child, str_of(cx, "its key is neither a string nor an int"));
-    if (v.tag != V_UNINIT && !learn_shape(ev, child, val_is_maybe_key(v) ? v.maybe->value : v))
-        return ctx_failed(cx)
-            ? false
-            : no_input_but(
-                  ev, at, child,
-                  str_fmt(cx, "it is not in the dict of the file, and %s after a run", val_kind(v)),
-                  "a tensor, a number or a tuple of them can come; set what else "
-                  "there is in __init__; ");
+    Value value = val_is_maybe_key(v) ? v.maybe->value : v;
+    if (v.tag != V_UNINIT && !learn_shape(ev, child, value)) {
+        if (ctx_failed(cx))
+            return false;
+        return no_input_but(
+            ev, at, child,
+            str_fmt(cx, "it is not in the dict of the file, and %s after a run", val_kind(v)),
+            "a tensor, a number or a tuple of them can come; set what else "
+            "there is in __init__; ");
+    }
     ev->state->restart = true;
     return facts_add_state_key(cx, name, key) && facts_add_state(cx, state_is_set(cx, child), 0);
 }
@@ -341,12 +356,12 @@ static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
 /* before: of the key, a Maybe; after: NULL when it is gone. */
 static bool leave_key(Eval *ev, Value before, const Cell *after, Str name)
 {
-    Value present = !after           ? val_bool(false)
-        : val_is_maybe_key(after->v) ? after->v.maybe->present
-                                     : val_bool(true);
-    Value v = !after                 ? before.maybe->value
-        : val_is_maybe_key(after->v) ? after->v.maybe->value
-                                     : after->v;
+    Value present = val_bool(after != NULL);
+    Value v = after ? after->v : before.maybe->value;
+    if (after && val_is_maybe_key(after->v)) {
+        present = after->v.maybe->present;
+        v = after->v.maybe->value;
+    }
     if (!leave(ev, state_is_set(ev->cx, name), carry_ox(ev->g, present), 0))
         return false;
     return facts_state_shape(ev->cx, name) ? leave_present(ev, before.maybe->value, v, name, 0)
@@ -362,6 +377,7 @@ static const DictEntry *entry_before(Ctx *cx, const TrackedList *h, Value key)
     return NULL;
 }
 
+/* A dict of the file, key by key: what was there before, then what the run has added. */
 static bool leave_dict(Eval *ev, const TrackedList *h)
 {
     Ctx *cx = ev->cx;
@@ -393,23 +409,61 @@ enum { LEVELS = 32 };
 /* Another object of the same class: its attributes are the old one's state. */
 static bool leave_object(Eval *ev, const Obj *before, const Obj *after, Str name, SourceId at)
 {
-    const ClassDef *c = after->cls;
     bool ok = true;
-    for (int64_t i = 0; ok && i < after->n; i++) {
-        const char *attr = after->names    ? after->names[i]->s
-            : c && i < (int64_t)c->n_field ? c->field[i].name->s
-                                           : "?";
-        ok = leave_value(ev, before->slot[i].v, after->slot[i].v, state_child(ev->cx, name, attr),
-                         at);
-    }
+    for (int64_t i = 0; ok && i < after->n; i++)
+        ok = leave_value(ev, before->slot[i].v, after->slot[i].v,
+                         state_child(ev->cx, name, attr_name(after, i)), at);
     return ok;
 }
 
-/* Go through what an attribute or item was and is. */
+/* Items of a tuple or list of one length, by the names NAME.0, NAME.1, .. */
+static bool leave_parts(Eval *ev, Value before, Value after, Str name, SourceId at)
+{
+    bool ok = true;
+    for (int64_t i = 0; ok && i < val_n_parts(before); i++)
+        ok = leave_value(ev, val_part(before, i), val_part(after, i), state_item(ev->cx, name, i),
+                         at);
+    return ok;
+}
+
+/* Another object in the place of one of its class. */
+static bool leave_another(Eval *ev, Value before, Value after, Str name, SourceId at)
+{
+    left_container(ev, before, after, name, at);
+    return val_is_shallow(after, LEVELS)
+        ? leave_object(ev, before.obj, after.obj, name, at)
+        : no_input(ev, at, name, str_of(ev->cx, "it is an object that holds itself"));
+}
+
+/* Two values of one kind that hold others. NOT_MINE: they are no such two. */
+static Outcome leave_container(Eval *ev, Value before, Value after, Str name, SourceId at)
+{
+    bool ok;
+    if (before.tag != after.tag)
+        return NOT_MINE;
+    if (is_plain_object(before) && is_plain_object(after) && before.obj->cls == after.obj->cls)
+        return outcome_of(leave_another(ev, before, after, name, at));
+    if (after.tag == V_TUPLE && before.tuple->n == after.tuple->n)
+        return outcome_of(leave_parts(ev, before, after, name, at));
+    if (after.tag != V_LIST && after.tag != V_DICT)
+        return NOT_MINE;
+    left_container(ev, before, after, name, at);
+    if (after.tag == V_DICT)
+        return outcome_of(mode_decides(ev, at, name, &ok)
+                              ? ok
+                              : leave_replaced_dict(ev, before.dict, after.dict, name, at));
+    bool resized = after.list->stacked || before.list->stacked || before.list->n != after.list->n;
+    return outcome_of(resized ? leave_list(ev, before.list, after.list, name, at)
+                              : leave_parts(ev, before, after, name, at));
+}
+
+/* What an attribute or item was before the run and is after it: nothing where it is the same, else
+ * state of that name, or of names below it (`self.pos += 1` leaves pos, `self.cache = (k, v)`
+ * leaves cache.0 and cache.1). An error where it cannot be an input and an output. */
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     Ctx *cx = ev->cx;
-    bool ok = true;
+    bool ok;
     if (!val_ok(after))
         return refusals_fail(cx);
     if (before.tag == V_MAYBE || (before.tag == V_NONE && after.tag != V_NONE))
@@ -421,45 +475,19 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
             leave_tensor(ev, before.t, after.t, before.t->st->name ? before.t->st->name : name, at);
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return check_sign(ev, name, after) && leave(ev, name, carry_ox(ev->g, after), at);
-    if (is_plain_object(before) && is_plain_object(after) && before.obj->cls == after.obj->cls) {
-        left_container(ev, before, after, name, at);
-        return val_is_shallow(after, LEVELS)
-            ? leave_object(ev, before.obj, after.obj, name, at)
-            : no_input(ev, at, name, str_of(cx, "it is an object that holds itself"));
-    }
-    if (before.tag == V_TUPLE && after.tag == V_TUPLE && before.tuple->n == after.tuple->n) {
-        for (int64_t i = 0; ok && i < before.tuple->n; i++)
-            ok = leave_value(ev, before.tuple->at[i], after.tuple->at[i],
-                             str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
+    Outcome inside = leave_container(ev, before, after, name, at);
+    if (inside != NOT_MINE)
+        return inside == DONE;
+    if (mode_decides(ev, at, name, &ok))
         return ok;
-    }
-    if (before.tag == after.tag && (after.tag == V_LIST || after.tag == V_DICT))
-        left_container(ev, before, after, name, at);
-    if (before.tag == V_LIST && after.tag == V_LIST &&
-        (after.list->stacked || before.list->stacked || before.list->n != after.list->n))
-        return leave_list(ev, before.list, after.list, name, at);
-    if (before.tag == V_LIST && after.tag == V_LIST) {
-        for (int64_t i = 0; ok && i < before.list->n; i++)
-            ok = leave_value(ev, before.list->at[i].v, after.list->at[i].v,
-                             str_fmt(cx, "%s.%lld", name->s, (long long)i), at);
-        return ok;
-    }
-    if (before.tag == V_DICT && after.tag == V_DICT)
-        return mode_decides(ev, at, name, &ok)
-            ? ok
-            : leave_replaced_dict(ev, before.dict, after.dict, name, at);
     if (val_is_option(before) && val_is_option(after))
-        return mode_decides(ev, at, name, &ok)
-            ? ok
-            : no_input(ev, at, name,
-                       str_of(cx,
-                              "it is a string or a member of an enum; an int in its "
-                              "place would do"));
-    return mode_decides(ev, at, name, &ok)
-        ? ok
-        : no_input(ev, at, name,
-                   str_fmt(cx, "it is %s before a run and %s after it", val_kind(before),
-                           val_kind(after)));
+        return no_input(ev, at, name,
+                        str_of(cx,
+                               "it is a string or a member of an enum; an int in its place "
+                               "would do"));
+    return no_input(
+        ev, at, name,
+        str_fmt(cx, "it is %s before a run and %s after it", val_kind(before), val_kind(after)));
 }
 
 static bool leave_attr(Eval *ev, const TrackedAttr *h)
