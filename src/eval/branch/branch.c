@@ -22,19 +22,24 @@ static bool noted_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *rai
     return !ctx_failed(ev->cx);
 }
 
+/* A check of data is no node: whoever runs the model does not see it fail. */
+static bool drop_check(Eval *ev)
+{
+    Pos pos;
+    bool known = place_pos(ev->cx, where_intern(ev->cx), &pos) && pos.file;
+    Str at = known ? str_fmt(ev->cx, "%s:%u", pos.file->s, pos.line)
+                   : str_of(ev->cx, "in the model");
+    note(ev->cx, NOTE_DROPPED, "a check that depends on data (%s): %s", at->s,
+         ev->raised ? ev->raised->s : "it raises");
+    return true;
+}
+
 /* From here on the condition is known to be `truth`: the other branch raises. */
 static bool learn(Eval *ev, Value condition, bool truth)
 {
     const SymBool *s = condition.sb;
-    Pos pos;
-    if (s->ox) {
-        bool known = place_pos(ev->cx, where_intern(ev->cx), &pos) && pos.file;
-        note(ev->cx, NOTE_DROPPED, "a check that depends on data (%s%s%s): %s",
-             known ? pos.file->s : "", known ? ":" : "",
-             known ? str_fmt(ev->cx, "%u", pos.line)->s : "in the model",
-             ev->raised ? ev->raised->s : "it raises");
-        return true;
-    }
+    if (s->ox)
+        return drop_check(ev);
     Rel rel = s->rel;
     Dim a = s->a;
     Dim b = s->b;
@@ -120,18 +125,27 @@ static bool is_count_of_data(Ctx *cx, Dim d)
     return l.found;
 }
 
-/* `a rel b` once such a count is 1 or more; the other side is a known number. */
+/* `a rel b` once such a count is 1 or more; the other side is a known number. A count of 1 or more
+ * is never 0: `count == 0` is NO; `0 < count` is YES; of `count < 5` nothing is known. */
 static Tri for_any_found(Ctx *cx, const SymBool *s)
 {
     int64_t n;
     bool first = dim_known(s->a, &n);
     if ((!first && !dim_known(s->b, &n)) || !is_count_of_data(cx, first ? s->b : s->a))
         return UNKNOWN;
+    bool below = n < 1; /* than any count */
+    bool at_most = n <= 1;
     switch (s->rel) {
-    case REL_EQ: return n < 1 ? NO : UNKNOWN;
-    case REL_NE: return n < 1 ? YES : UNKNOWN;
-    case REL_LT: return first ? (n < 1 ? YES : UNKNOWN) : n <= 1 ? NO : UNKNOWN;
-    case REL_LE: return first ? (n <= 1 ? YES : UNKNOWN) : n < 1 ? NO : UNKNOWN;
+    case REL_EQ: return below ? NO : UNKNOWN;
+    case REL_NE: return below ? YES : UNKNOWN;
+    case REL_LT:
+        if (first)
+            return below ? YES : UNKNOWN;
+        return at_most ? NO : UNKNOWN;
+    case REL_LE:
+        if (first)
+            return at_most ? YES : UNKNOWN;
+        return below ? NO : UNKNOWN;
     }
     return UNKNOWN;
 }
@@ -142,10 +156,14 @@ static Str this_line(Ctx *cx)
     Pos pos;
     if (!place_pos(cx, where_intern(cx), &pos) || !pos.file)
         return str_of(cx, "");
-    const char *line = pos.source ? pos.source->s + strspn(pos.source->s, " \t") : "";
+    const char *line = "";
+    if (pos.source)
+        line = pos.source->s + strspn(pos.source->s, " \t");
     size_t n = strcspn(line, "\n");
-    return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, n ? ", " : "",
-                   (int)(n && line[n - 1] == ':' ? n - 1 : n), line);
+    const char *comma = n ? ", " : "";
+    if (n && line[n - 1] == ':')
+        n--;
+    return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, comma, (int)n, line);
 }
 
 /* The branch of the usual case: there is something. Never silently. */
@@ -159,11 +177,25 @@ static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, 
          text->len < 60 ? text->s : "what is asked for", this_line(cx)->s, why->s);
     if (!dim_assume(cx, REL_LT, dim_int(cx, 0), size) && !ctx_failed(cx))
         fail(cx, E_UNSUPPORTED, "%s", why->s);
-    return ctx_failed(cx) ? FLOW_FAIL : run_block(ev, truth ? &s->body : &s->other);
+    if (ctx_failed(cx))
+        return FLOW_FAIL;
+    return run_block(ev, truth ? &s->body : &s->other);
 }
 
 /* ---- the statement ---- */
 
+/* One branch returns from the function, the other goes on behind the if. sizes: a restart may take
+ * one of them by assumption. */
+static Flow flows_differ(Eval *ev, bool sizes)
+{
+    Str differ = str_of(ev->cx, "one branch of an if returns and the other goes on");
+    if (!sizes || facts_take_branch(ev->cx, where_intern(ev->cx), differ))
+        fail(ev->cx, E_UNSUPPORTED, "%s, and ONNX decides between them", differ->s);
+    return FLOW_FAIL;
+}
+
+/* Both branches run from the same state, the one that raises first when one surely does: then the
+ * other is what happens. Else an If joins them. */
 Flow run_if(Eval *ev, const Stmt *s, Value condition)
 {
     Tri found = condition.sb->ox ? UNKNOWN : for_any_found(ev->cx, condition.sb);
@@ -182,12 +214,8 @@ Flow run_if(Eval *ev, const Stmt *s, Value condition)
         if (flow == FLOW_RAISE)
             return take_other(ev, condition, block[1 - k], k == 1);
     }
-    if (branch[0].flow != branch[1].flow) {
-        Str differ = str_of(ev->cx, "one branch of an if returns and the other goes on");
-        if (found == UNKNOWN || facts_take_branch(ev->cx, where_intern(ev->cx), differ))
-            fail(ev->cx, E_UNSUPPORTED, "%s, and ONNX decides between them", differ->s);
-        return FLOW_FAIL;
-    }
+    if (branch[0].flow != branch[1].flow)
+        return flows_differ(ev, found != UNKNOWN);
     Value result;
     if (!join_branches(ev, condition, found != UNKNOWN, &branch[0], &branch[1], &result))
         return FLOW_FAIL;

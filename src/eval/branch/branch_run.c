@@ -73,10 +73,15 @@ const After *branch_after(const Branch *a, const void *what) { return after_of(a
 
 static void capture_item(Ctx *cx, After *after, int64_t i)
 {
-    const DictEntry *e = after->kind == CHANGE_DICT ? &((const Dict *)after->what)->at[i] : NULL;
-    vec_push(cx, &after->placed,
-             (Placed){ i, e ? e->key : val_none(),
-                       e ? e->val.v : ((const List *)after->what)->at[i].v });
+    Placed p = { .i = i, .key = val_none() };
+    if (after->kind == CHANGE_DICT) {
+        const DictEntry *e = &((const Dict *)after->what)->at[i];
+        p.key = e->key;
+        p.v = e->val.v;
+    } else {
+        p.v = ((const List *)after->what)->at[i].v;
+    }
+    vec_push(cx, &after->placed, p);
 }
 
 /* A list or dict: what was added. */
@@ -128,6 +133,8 @@ static void read_after(Eval *ev, Branch *a, const After *after)
         read_tensors(ev, a, after->items[i]);
 }
 
+/* What the branch has changed since m, read while its state holds: `x = x + 1; l.append(x)` leaves
+ * a cell (x) and a list (one more item). */
 static void capture(Eval *ev, Branch *a, TrailMark m)
 {
     const Change *changes;
@@ -149,6 +156,8 @@ static void capture(Eval *ev, Branch *a, TrailMark m)
     }
 }
 
+/* The trail is open while the branch runs, and undone behind it: the other branch starts from the
+ * same state. */
 Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
 {
     Graph *outside = ev->g;

@@ -42,8 +42,9 @@ static Ox bool_ox(Graph *g, Value v)
 
 static Ox float_ox(Graph *g, Value v)
 {
-    return v.tag == V_SYMFLOAT ? ox_cast(g, v.ox, DT_DOUBLE)
-                               : ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
+    if (v.tag == V_SYMFLOAT)
+        return ox_cast(g, v.ox, DT_DOUBLE);
+    return ox_number(g, DT_DOUBLE, v.tag == V_FLOAT ? v.f : (double)v.i);
 }
 
 Ox carry_ox(Graph *g, Value v)

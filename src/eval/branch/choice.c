@@ -37,6 +37,7 @@ bool options_join(Ctx *cx, Value a, Value b, Values *all)
     return ok;
 }
 
+/* Of one of ["a", "b"] among ["b", "a"]: the table [1, 0], looked up by its own index. */
 Value option_index(Graph *g, Value v, const Values *all)
 {
     Ctx *cx = g->cx;
@@ -44,13 +45,15 @@ Value option_index(Graph *g, Value v, const Values *all)
         return val_int(place_among(cx, all, v));
     const Choice *c = v.choice;
     int64_t *place = new_array(cx, int64_t, c->n);
+    if (!place)
+        return val_poison();
     bool same = true;
-    for (int64_t i = 0; place && i < c->n; i++) {
+    for (int64_t i = 0; i < c->n; i++) {
         place[i] = place_among(cx, all, c->at[i]);
         same = same && place[i] == i;
     }
-    if (!place || same)
-        return place ? c->index : val_poison();
+    if (same)
+        return c->index;
     if (c->index.tag == V_INT)
         return val_int(place[c->index.i]);
     Ox table = ox_ints(g, place, (size_t)c->n);
@@ -125,6 +128,8 @@ static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
     return val_poison();
 }
 
+/* The operator runs once for each option while the model is converted: `mode == "a"` of one of
+ * ["a", "b"] is [True, False] at the index. */
 Outcome choice_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     size_t which = n;

@@ -4,6 +4,7 @@
 
 #include "eval/branch/branch.h"
 #include "eval/loop/loop.h"
+#include "value/walk.h"
 
 typedef struct Call {
     Eval *ev;
@@ -12,34 +13,38 @@ typedef struct Call {
     size_t n;
 } Call;
 
-/* A list or tuple of operands as arguments, then those of `more`. */
+/* A list or tuple of operands as arguments, then those of `more`; either may be None. */
 static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
 {
     Value both[2] = { a, more };
     *n = 0;
     for (int k = 0; k < 2; k++)
-        *n += both[k].tag == V_LIST  ? (size_t)both[k].list->n
-            : both[k].tag == V_TUPLE ? (size_t)both[k].tuple->n
-                                     : 0;
+        *n += (size_t)val_n_parts(both[k]);
     *out = new_array(ev->cx, OpArg, *n + 1);
+    if (!*out)
+        return false;
     size_t at = 0;
-    for (int k = 0; *out && k < 2; k++)
-        for (int64_t i = 0; i < (both[k].tag == V_LIST        ? both[k].list->n
-                                     : both[k].tag == V_TUPLE ? both[k].tuple->n
-                                                              : 0);
-             i++)
-            (*out)[at++].v = both[k].tag == V_LIST ? both[k].list->at[i].v : both[k].tuple->at[i];
-    return *out != NULL;
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < val_n_parts(both[k]); i++)
+            (*out)[at++].v = val_part(both[k], i);
+    return true;
 }
 
 static Flow call_branch(Eval *ev, void *arg, Value *result)
 {
     const Call *c = arg;
-    return call_value(ev, c->fn, c->args, c->n, result) ? FLOW_NEXT
-        : ev->raised                                    ? FLOW_RAISE
-                                                        : FLOW_FAIL;
+    return call_value(ev, c->fn, c->args, c->n, result) ? FLOW_NEXT : flow_of_failure(ev);
 }
 
+static bool bad_cond(Eval *ev)
+{
+    return ctx_failed(ev->cx)
+        ? false
+        : fail(ev->cx, E_FORMAT, "cond takes a condition, two graphs and operands");
+}
+
+/* cond(condition, true_graph, false_graph, operands): one of the calls where the condition is
+ * known, else an If. A branch of it that raises is an error. */
 static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
 {
     Value c;
@@ -47,19 +52,17 @@ static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
     Branch branch[2] = { { 0 } };
     if (n < 3 || !condition_of(ev, args[0].v, &c) ||
         !operands(ev, n > 3 ? args[3].v : val_none(), val_none(), &call.args, &call.n))
-        return ctx_failed(ev->cx)
-            ? false
-            : fail(ev->cx, E_FORMAT, "cond takes a condition, two graphs and operands");
+        return bad_cond(ev);
     Tri t = val_truth(ev->cx, c);
     if (t != UNKNOWN)
         return call_value(ev, args[t == YES ? 1 : 2].v, call.args, call.n, out);
     for (int k = 0; k < 2; k++) {
         call.fn = args[1 + k].v;
-        Flow flow = run_branch(ev, &branch[k], call_branch, &call);
-        if (flow != FLOW_NEXT)
-            return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED,
-                                        "a branch of cond raises: %s", ev->raised->s)
-                              : false;
+        if (run_branch(ev, &branch[k], call_branch, &call) == FLOW_NEXT)
+            continue;
+        return ev->raised ? fail_at(ev->cx, ev->raised_at, E_UNSUPPORTED,
+                                    "a branch of cond raises: %s", ev->raised->s)
+                          : false;
     }
     return join_branches(ev, c, false, &branch[0], &branch[1], out);
 }
@@ -72,8 +75,12 @@ typedef struct WhileLoop {
 static Value as_tuple(Ctx *cx, Value v)
 {
     int64_t n;
-    Value *items = v.tag == V_LIST ? list_values(cx, v.list, &n) : NULL;
-    return v.tag == V_LIST ? val_tuple(cx, items, n) : v.tag == V_TUPLE ? v : val_tuple(cx, &v, 1);
+    if (v.tag == V_TUPLE)
+        return v;
+    if (v.tag != V_LIST)
+        return val_tuple(cx, &v, 1);
+    const Value *items = list_values(cx, v.list, &n);
+    return items ? val_tuple(cx, items, n) : val_poison();
 }
 
 static Flow graph_body(Eval *ev, void *arg, Value iteration)
@@ -136,6 +143,7 @@ static bool run_autocast(Eval *ev, const OpArg *args, size_t n, Value *out)
     return false;
 }
 
+/* By name; a graph among the arguments is a value that is a function. */
 Outcome higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, Value *out)
 {
     bool ok;

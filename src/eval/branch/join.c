@@ -40,34 +40,60 @@ static Value within_both(Ctx *cx, Value v, Value a, Value b)
         return v;
     dim_range(cx, x, &lo, &hi);
     dim_range(cx, y, &lo_b, &hi_b);
-    dim_set_range(cx, d, lo < lo_b ? lo : lo_b, hi > hi_b ? hi : hi_b);
+    if (lo_b < lo)
+        lo = lo_b;
+    if (hi_b > hi)
+        hi = hi_b;
+    dim_set_range(cx, d, lo, hi);
     return v;
 }
 
+static bool is_symbolic(Value v)
+{
+    return v.tag == V_SYMBOOL || v.tag == V_SYMINT || v.tag == V_SYMFLOAT;
+}
+
+/* Two known numbers: no output of the If, but a Where behind the branches. */
+static Value choose_number(Join *j, Value a, Value b)
+{
+    Eval *ev = j->ev;
+    if (j->walk == COLLECT)
+        return a;
+    Ox x = carry_ox(ev->g, a);
+    Ox y = carry_ox(ev->g, b);
+    Ox c = carry_ox(ev->g, j->condition);
+    return within_both(ev->cx, number_value(ev, a, ox_g(ev->g, "Where", c, x, y)), a, b);
+}
+
+/* `c and x`, saved as an if that gives x, else False: where it is true, so are the condition and
+ * x. */
+static Value both_true(Join *j, Value made, Value a, Value b)
+{
+    Eval *ev = j->ev;
+    bool is_and = b.tag == V_BOOL && !b.b && j->condition.tag == V_SYMBOOL;
+    if (made.tag != V_SYMBOOL || !is_and || !made.sb->ox || made.sb->left)
+        return made;
+    bool seen = a.tag == V_SYMBOOL && a.sb->ox && graph_sees(ev->g, a.sb->ox);
+    return val_implying(ev->cx, made, j->condition, seen ? a : j->condition);
+}
+
+/* Ints, floats or bools of which one may be known: 1 and 2 are Where(condition, 1, 2), n and 2 an
+ * output of the If. */
 static Value join_numbers(Join *j, Value a, Value b)
 {
     Eval *ev = j->ev;
     if (a.tag == V_BOOL && b.tag == V_BOOL) /* they differ: this is the condition itself */
         return a.b ? j->condition : val_not(ev->g, j->condition);
-    if (a.tag != V_SYMBOOL && a.tag != V_SYMINT && a.tag != V_SYMFLOAT && b.tag != V_SYMBOOL &&
-        b.tag != V_SYMINT && b.tag != V_SYMFLOAT) {
-        if (j->walk == COLLECT)
-            return a;
-        Ox x = carry_ox(ev->g, a);
-        Ox y = carry_ox(ev->g, b);
-        Ox c = carry_ox(ev->g, j->condition);
-        return within_both(ev->cx, number_value(ev, a, ox_g(ev->g, "Where", c, x, y)), a, b);
+    if (!is_symbolic(a) && !is_symbolic(b))
+        return choose_number(j, a, b);
+    if (j->walk == COLLECT) {
+        Ox x = carry_ox(j->branch[0]->g, a);
+        Ox y = carry_ox(j->branch[1]->g, b);
+        join_ox(j, x, y);
+        return a;
     }
-    Ox x = j->walk == COLLECT ? carry_ox(j->branch[0]->g, a) : NULL;
-    Ox y = j->walk == COLLECT ? carry_ox(j->branch[1]->g, b) : NULL;
-    Ox v = join_ox(j, x, y);
-    Value made = j->walk == COLLECT ? a : within_both(ev->cx, number_value(ev, a, v), a, b);
-    if (made.tag == V_SYMBOOL && j->walk == BUILD && b.tag == V_BOOL && !b.b &&
-        j->condition.tag == V_SYMBOOL && made.sb->ox && !made.sb->left)
-        made = val_implying(
-            ev->cx, made, j->condition,
-            a.tag == V_SYMBOOL && a.sb->ox && graph_sees(ev->g, a.sb->ox) ? a : j->condition);
-    return made;
+    Ox v = join_ox(j, NULL, NULL);
+    return both_true(j, within_both(ev->cx, number_value(ev, a, v), a, b), a, b);
 }
 
 const After *join_state(Join *j, int k, const void *what)
@@ -114,6 +140,11 @@ static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After 
     return at;
 }
 
+static Value *values_of(Ctx *cx, const List *l, const Dict *d, int64_t *n)
+{
+    return l ? list_values(cx, l, n) : dict_values(cx, d, n);
+}
+
 /* The first walk finds the thing as it was before the branches: what one of them has put there
  * comes on top. */
 Side join_side(Join *j, int k, const List *l, const Dict *d)
@@ -128,40 +159,46 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     const After *after = branch_after(j->branch[k], what);
     assert(j->walk == COLLECT || (!after && !branch_after(j->branch[1 - k], what)));
     int64_t n;
-    Value *at = after && after->moved ? after->items
-        : l                           ? list_values(cx, l, &n)
-                                      : dict_values(cx, d, &n);
-    n = after ? after->n : l ? l->n : d->n;
+    const int64_t n_before = l ? l->n : d->n;
+    Value *at = after && after->moved ? after->items : values_of(cx, l, d, &n);
+    n = after ? after->n : n_before;
     if (!(s = new(cx, Side)))
         return (Side){ .missing = true };
     if (after && after->placed.n)
-        at = placed_over(cx, at, l ? l->n : d->n, after);
-    *s = (Side){ .at = at,
-                 .n = d ? 2 * n : n,
-                 .stacked = after ? after->stacked
-                     : l          ? l->stacked
-                                  : NULL };
+        at = placed_over(cx, at, n_before, after);
+    *s = (Side){ .at = at, .n = d ? 2 * n : n };
+    if (l)
+        s->stacked = after ? after->stacked : l->stacked;
     map_put(cx, &j->sides[k], what, s);
     return *s;
 }
 
-Str join_stacked_invalid(Join *j, int k, const Stacked *s)
+/* Why nobody can tell what memory holds at the end of branch k; NULL: it is known. */
+static Str storage_invalid(Join *j, int k, const Storage *st)
 {
-    const After *after = join_state(j, k, s->memory->st);
-    return ox_ok(after ? after->ox : s->memory->st->now) ? NULL : s->memory->st->invalid;
+    const After *after = join_state(j, k, st);
+    Ox now = after ? after->ox : st->now;
+    return ox_ok(now) ? NULL : st->invalid;
 }
 
+Str join_stacked_invalid(Join *j, int k, const Stacked *s)
+{
+    return storage_invalid(j, k, s->memory->st);
+}
+
+/* Its own reason, that of the tensor that it is, or that of its mark. */
 Str join_invalid(Join *j, int k, Value v)
 {
     const After *after = v.tag == V_LIST || v.tag == V_DICT ? join_state(j, k, v.any) : NULL;
-    const Stacked *stacked = v.tag != V_LIST ? NULL : after ? after->stacked : v.list->stacked;
-    Str invalid = v.tag != V_DICT ? NULL : after ? after->invalid : v.dict->invalid;
+    Str invalid = NULL;
+    if (v.tag == V_DICT)
+        invalid = after ? after->invalid : v.dict->invalid;
+    if (v.tag == V_LIST) {
+        const Stacked *stacked = after ? after->stacked : v.list->stacked;
+        invalid = stacked ? join_stacked_invalid(j, k, stacked) : NULL;
+    }
     const Tensor *mark = container_marked(v);
-    const After *marked = mark ? join_state(j, k, mark->st) : NULL;
-    if (!invalid && stacked)
-        invalid = join_stacked_invalid(j, k, stacked);
-    return invalid || !mark || ox_ok(marked ? marked->ox : mark->st->now) ? invalid
-                                                                          : mark->st->invalid;
+    return invalid || !mark ? invalid : storage_invalid(j, k, mark->st);
 }
 
 /* Tensors that the branch did not put anywhere are read now: its state is the one before. */
@@ -172,9 +209,11 @@ Ox join_tensor_after(Join *j, int k, Tensor *t)
     const After *written = branch_after(branch, t->st);
     if (known)
         return known->val;
-    Ox v = written             ? tensor_read_as(branch->g, t, written->ox)
-        : tensor_is_invalid(t) ? POISON
-                               : tensor_read(branch->g, t);
+    Ox v = POISON;
+    if (written)
+        v = tensor_read_as(branch->g, t, written->ox);
+    else if (!tensor_is_invalid(t))
+        v = tensor_read(branch->g, t);
     map_put(j->ev->cx, &branch->read, t, v);
     return v;
 }
@@ -221,12 +260,12 @@ static Value different_ranks(Join *j, Ox x, Ox y)
                              str_fmt(cx, "one gives a tensor of rank %d, the other one of rank %d",
                                      ox_rank(x), ox_rank(y))),
                        x, y);
+    const char *advice = data
+        ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
+        : "fix the sizes that the condition rests on with -i";
     Str why = str_fmt(
         cx, "one branch of an if gives %s, the other %s, and ONNX decides between them; %s",
-        type_text(cx, x->type)->s, type_text(cx, y->type)->s,
-        data ? "the condition rests on data, so the program must give both one rank (unsqueeze, "
-               "reshape)"
-             : "fix the sizes that the condition rests on with -i");
+        type_text(cx, x->type)->s, type_text(cx, y->type)->s, advice);
     return varying(j, never(j, why), x, y);
 }
 
@@ -234,9 +273,9 @@ static Value different_ranks(Join *j, Ox x, Ox y)
 static Ox any_rank(Join *j, int k, Value v)
 {
     const Unset *u = v.tag == V_UNINIT ? v.any : NULL;
-    return v.tag == V_TENSOR && v.t->kind == PLAIN ? join_tensor_after(j, k, v.t)
-        : u                                        ? u->varies
-                                                   : NULL;
+    if (v.tag == V_TENSOR && v.t->kind == PLAIN)
+        return join_tensor_after(j, k, v.t);
+    return u ? u->varies : NULL;
 }
 
 /* One of the two has several ranks, or is nothing that could be joined. */
@@ -251,58 +290,86 @@ static Value join_unset(Join *j, Value a, Value b)
     return u ? varying(j, (Value){ .tag = V_UNINIT, .any = u }, x, y) : val_poison();
 }
 
+/* Nobody knows what one of the two holds. */
+static Value unknown_tensor(const Join *j, const Storage *st)
+{
+    if (!st->invalid)
+        return val_poison();
+    return never(j,
+                 str_fmt(j->ev->cx,
+                         "what this tensor holds is not known: %s, and one of them was written "
+                         "since",
+                         st->invalid->s));
+}
+
+/* What the If gives for two tensors, of which one may be missing (NULL); what only one branch gives
+ * nobody reads behind the other: it needs no If when it was there before. */
+static Ox tensor_output(Join *j, Ox x, Ox y)
+{
+    Ox one = x ? x : y;
+    if ((!x || !y) && graph_sees(j->ev->g, one))
+        return one;
+    if (j->walk == COLLECT && !x)
+        x = stand_in(j->branch[0]->g, y);
+    else if (j->walk == COLLECT && !y)
+        y = stand_in(j->branch[1]->g, x);
+    return join_ox(j, x, y);
+}
+
+static bool is_contiguous(const Join *j, Tensor *t)
+{
+    return !t || tensor_contiguous(j->ev->cx, t) == YES;
+}
+
+/* A new tensor of what the If gives, which may be the memory of a or of b. */
+static Value joined_tensor(Join *j, Tensor *a, Tensor *b, Ox v)
+{
+    Ctx *cx = j->ev->cx;
+    Tensor *t = tensor_new(cx, v);
+    if (!tensor_set_kind(j->ev->g, t, a ? a : b))
+        return join_never(j,
+                          "an branch of an if gives a quantised tensor whose scale it computes: "
+                          "dequantize it there");
+    t->contiguous = is_contiguous(j, a) && is_contiguous(j, b) ? YES : UNKNOWN;
+    if (a)
+        maybe_the_same(cx, t, a, j->branch[0]->opened);
+    if (b)
+        maybe_the_same(cx, t, b, j->branch[1]->opened);
+    return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+static Value different_kinds(const Join *j, const Tensor *a, const Tensor *b)
+{
+    return join_never(j,
+                      a->kind == b->kind
+                          ? "the branches of an if give tensors that are quantised with different "
+                            "scales: dequantize them there"
+                          : "the branches of an if give tensors of different kinds");
+}
+
+/* NULL: that branch has none. f32[3] and f32[4] are f32[d]; of other ranks or dtypes the value is
+ * an error for who reads it. */
 static Value join_tensors(Join *j, Tensor *a, Tensor *b)
 {
     Ctx *cx = j->ev->cx;
-    const Tensor *one = a ? a : b;
     if (a && b && same_tensor(a, b))
         return (Value){ .tag = V_TENSOR, .t = a };
     if (a && b && !tensors_same_kind(cx, a, b))
-        return join_never(j,
-                          a->kind == b->kind
-                              ? "the branches of an if give tensors that are quantised with "
-                                "different scales: dequantize them there"
-                              : "the branches of an if give tensors of different kinds");
+        return different_kinds(j, a, b);
     Ox x = a ? join_tensor_after(j, 0, a) : NULL;
     Ox y = b ? join_tensor_after(j, 1, b) : NULL;
-    if ((x && !ox_ok(x)) || (y && !ox_ok(y))) {
-        Str invalid = x && !ox_ok(x) ? a->st->invalid : b->st->invalid;
-        return invalid ? never(j,
-                               str_fmt(cx,
-                                       "what this tensor holds is not known: %s, and one of them "
-                                       "was written since",
-                                       invalid->s))
-                       : val_poison();
-    }
+    if (x && !ox_ok(x))
+        return unknown_tensor(j, a->st);
+    if (y && !ox_ok(y))
+        return unknown_tensor(j, b->st);
     if (x && y && ox_dtype(x) != ox_dtype(y))
         return never(j,
                      str_fmt(cx, "one branch of an if gives a tensor of %s, the other one of %s",
                              dtype_name(ox_dtype(x)), dtype_name(ox_dtype(y))));
     if (x && y && ox_rank(x) != ox_rank(y))
         return different_ranks(j, x, y);
-    Ox v = x && y ? NULL
-        : x       ? x
-            : y; /* what only one branch gives nobody reads behind the other: it needs no If when it
-                    was there before */
-    if (!v || !graph_sees(j->ev->g, v))
-        v = join_ox(j, j->walk == COLLECT && !x ? stand_in(j->branch[0]->g, y) : x,
-                    j->walk == COLLECT && !y ? stand_in(j->branch[1]->g, x) : y);
-    if (j->walk == COLLECT)
-        return val_none();
-    Tensor *t = tensor_new(cx, v);
-    if (!tensor_set_kind(j->ev->g, t, one))
-        return join_never(j,
-                          "an branch of an if gives a quantised tensor whose scale it computes: "
-                          "dequantize it there");
-    t->contiguous = (!a || tensor_contiguous(cx, a) == YES) &&
-            (!b || tensor_contiguous(cx, b) == YES)
-        ? YES
-        : UNKNOWN;
-    if (a)
-        maybe_the_same(cx, t, a, j->branch[0]->opened);
-    if (b)
-        maybe_the_same(cx, t, b, j->branch[1]->opened);
-    return (Value){ .tag = V_TENSOR, .t = t };
+    Ox v = tensor_output(j, x, y);
+    return j->walk == COLLECT ? val_none() : joined_tensor(j, a, b, v);
 }
 
 static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
@@ -311,8 +378,11 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     Value *items = new_array(j->ev->cx, Value, one->n + 1);
     if (!items)
         return val_poison();
-    for (int64_t i = 0; i < one->n; i++)
-        items[i] = join_values(j, a ? a->at[i] : val_unset(), b ? b->at[i] : val_unset());
+    for (int64_t i = 0; i < one->n; i++) {
+        Value in_a = a ? a->at[i] : val_unset();
+        Value in_b = b ? b->at[i] : val_unset();
+        items[i] = join_values(j, in_a, in_b);
+    }
     Value v = val_tuple(j->ev->cx, items, one->n);
     v.tuple->type = one->type;
     v.tuple->fields = one->fields;
@@ -349,7 +419,9 @@ static void tell_same(Join *j)
 Value join_slot_after(Join *j, int k, const Obj *o, int64_t i)
 {
     const After *after = o ? join_state(j, k, &o->slot[i]) : NULL;
-    return !o ? val_unset() : after ? after->v : o->slot[i].v;
+    if (!o)
+        return val_unset();
+    return after ? after->v : o->slot[i].v;
 }
 
 enum { MAX_DEPTH = 64 }; /* an object may hold itself */
@@ -387,32 +459,60 @@ static bool same(Join *j, Value a, Value b)
     return a.tag != V_TUPLE && val_equal(j->ev->cx, a, b);
 }
 
-/* One branch never set it: the other's value, exported if it is the branch's own. */
+/* Two of one kind, or one: the other is val_unset(), whose pointer is NULL. */
+static Value join_things(Join *j, Value a, Value b)
+{
+    Value one = a.tag == V_UNINIT ? b : a;
+    switch (one.tag) {
+    case V_TENSOR: return join_tensors(j, a.t, b.t);
+    case V_TUPLE:  return join_tuples(j, a.tuple, b.tuple);
+    case V_LIST:   return join_lists(j, a.list, b.list);
+    case V_DICT:   return join_dicts(j, a.dict, b.dict);
+    default:       break;
+    }
+    bool is_module = one.obj->path && (!a.obj || !b.obj);
+    return is_module ? one : join_objects(j, a.obj, b.obj);
+}
+
+static Value zero_like(Value v)
+{
+    if (v.tag == V_SYMINT)
+        return val_int(0);
+    return v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
+}
+
+/* A number, and any other in the branch that has none. */
+static Value join_one_number(Join *j, Value v, bool first)
+{
+    Value zero = zero_like(v);
+    return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
+}
+
+/* One branch never set it: the other's value, exported if it is the branch's own. first: it is of
+ * the first branch. */
 static Value join_one(Join *j, Value v, bool first)
 {
+    Value a = first ? v : val_unset();
+    Value b = first ? val_unset() : v;
     switch (v.tag) {
-    case V_TENSOR: return join_tensors(j, first ? v.t : NULL, first ? NULL : v.t);
-    case V_TUPLE:  return join_tuples(j, first ? v.tuple : NULL, first ? NULL : v.tuple);
-    case V_LIST:   return join_lists(j, first ? v.list : NULL, first ? NULL : v.list);
-    case V_DICT:   return join_dicts(j, first ? v.dict : NULL, first ? NULL : v.dict);
-    case V_OBJ:
-        return v.obj->path ? v : join_objects(j, first ? v.obj : NULL, first ? NULL : v.obj);
+    case V_TENSOR:
+    case V_TUPLE:
+    case V_LIST:
+    case V_DICT:
+    case V_OBJ:      return join_things(j, a, b);
     case V_SYMINT:
     case V_SYMBOOL:
-    case V_SYMFLOAT: {
-        Value zero = v.tag == V_SYMINT ? val_int(0)
-            : v.tag == V_SYMBOOL       ? val_bool(false)
-                                       : val_float(0);
-        return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
-    }
-    case V_MAYBE: {
+    case V_SYMFLOAT: return join_one_number(j, v, first);
+    case V_MAYBE:    {
         Value present = join_one(j, v.maybe->present, first);
         return val_maybe_like(j->ev->cx, v.maybe, present, join_one(j, v.maybe->value, first));
     }
-    case V_CHOICE:
+    case V_CHOICE: {
+        Value place = v.choice->index;
         return val_choice(j->ev->cx, v.choice->at, v.choice->n,
-                          first ? join_numbers(j, v.choice->index, val_int(0))
-                                : join_numbers(j, val_int(0), v.choice->index));
+                          first ? join_numbers(j, place, val_int(0))
+                                : join_numbers(j, val_int(0), place));
+    }
     default: return v;
     }
 }
@@ -427,34 +527,34 @@ static Value join_options(Join *j, Value a, Value b)
     if (!options_join(cx, a, b, &all))
         return join_never(
             j, "the branches of an if give a string and an enum's member, or members of two enums");
-    for (int k = 0; k < 2; k++) /* in the second walk only the kind of number counts */
-        in[k] = j->walk == COLLECT || in[k].tag != V_CHOICE
-            ? option_index(j->branch[k]->g, in[k], &all)
-            : in[k].choice->index;
+    for (int k = 0; k < 2; k++) {
+        bool collect = j->walk == COLLECT || in[k].tag != V_CHOICE;
+        /* in the second walk only the kind of number counts */
+        in[k] = collect ? option_index(j->branch[k]->g, in[k], &all) : in[k].choice->index;
+    }
     Value index = join_numbers(j, in[0], in[1]);
     return index.tag == V_INT ? all.at[index.i] : val_choice(cx, all.at, (int64_t)all.n, index);
 }
 
+/* Are they numbers of one kind, known or not? */
+static bool same_kind_of_number(Value a, Value b)
+{
+    return (val_is_int(a) && val_is_int(b)) || (val_is_bool(a) && val_is_bool(b)) ||
+        (val_is_float(a) && val_is_float(b));
+}
+
+/* Values that both branches have, and that are not the same. */
 static Value join_pair(Join *j, Value a, Value b)
 {
     if (val_is_option(a) && val_is_option(b))
         return join_options(j, a, b);
-    if (val_is_int(a) && val_is_int(b))
+    if (same_kind_of_number(a, b))
         return join_numbers(j, a, b);
-    if (val_is_bool(a) && val_is_bool(b))
-        return join_numbers(j, a, b);
-    if (val_is_float(a) && val_is_float(b))
-        return join_numbers(j, a, b);
-    if (a.tag == V_TENSOR && b.tag == V_TENSOR)
-        return join_tensors(j, a.t, b.t);
-    if (a.tag == V_TUPLE && b.tag == V_TUPLE && a.tuple->n == b.tuple->n)
-        return join_tuples(j, a.tuple, b.tuple);
-    if (a.tag == V_LIST && b.tag == V_LIST)
-        return join_lists(j, a.list, b.list);
-    if (a.tag == V_DICT && b.tag == V_DICT)
-        return join_dicts(j, a.dict, b.dict);
-    if (a.tag == V_OBJ && b.tag == V_OBJ)
-        return join_objects(j, a.obj, b.obj);
+    bool things = a.tag == b.tag &&
+        (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ ||
+         (a.tag == V_TUPLE && a.tuple->n == b.tuple->n));
+    if (things)
+        return join_things(j, a, b);
     return never(j,
                  str_fmt(j->ev->cx, "a value is %s in one branch of an if and %s in the other%s",
                          val_kind(a), val_kind(b),
@@ -467,9 +567,10 @@ static Value join_optionals(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, v, present;
     for (int k = 0; k < 2; k++)
-        in[k] = in[k].tag == V_NONE ? val_unset()
-            : in[k].tag == V_MAYBE  ? in[k].maybe->value
-                                    : in[k];
+        if (in[k].tag == V_NONE)
+            in[k] = val_unset();
+        else if (in[k].tag == V_MAYBE)
+            in[k] = in[k].maybe->value;
     v = join_values(j, in[0], in[1]);
     present = join_values(j, val_present(a), val_present(b));
     if (present.tag == V_BOOL || v.tag == V_UNINIT)
@@ -477,6 +578,42 @@ static Value join_optionals(Join *j, Value a, Value b)
     return val_maybe(j->ev->cx, present, v);
 }
 
+/* Why nobody can tell what one of the two containers holds, as a value; V_NONE: it is known. */
+static Value join_unknown(Join *j, Value a, Value b)
+{
+    Value in[2] = { a, b };
+    for (int k = 0; k < 2; k++) {
+        Str invalid = join_invalid(j, k, in[k]);
+        if (invalid)
+            return never(
+                j,
+                str_fmt(j->ev->cx,
+                        "what this %s holds is not known: %s, and one of them was written since",
+                        container_name(in[k]), invalid->s));
+    }
+    return val_none();
+}
+
+/* Things with identity are joined once in each walk, so that two names of one stay two names of
+ * one. */
+static Value join_once(Join *j, Value a, Value b)
+{
+    Ctx *cx = j->ev->cx;
+    bool shared = a.tag == b.tag &&
+        (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
+    if (!shared)
+        return join_pair(j, a, b);
+    Str key = str_fmt(cx, "%d %p %p", j->walk, a.any, b.any);
+    const Value *known = map_get(&j->pairs, key);
+    if (known)
+        return *known;
+    Value v = join_pair(j, a, b);
+    map_put(cx, &j->pairs, key, mem_copy(cx, &v, sizeof v));
+    return v;
+}
+
+/* What a place holds behind the If, where the first branch leaves a there and the second b.
+ * V_UNINIT without a reason: that branch never set it. */
 Value join_values(Join *j, Value a, Value b)
 {
     if (!val_ok(a) || !val_ok(b))
@@ -485,30 +622,14 @@ Value join_values(Join *j, Value a, Value b)
         return join_unset(j, a, b);
     if (same(j, a, b) || (a.tag == V_UNINIT && b.tag == V_UNINIT))
         return a;
-    for (int k = 0; k < 2; k++) {
-        Value v = k == 0 ? a : b;
-        Str invalid = join_invalid(j, k, v);
-        if (invalid)
-            return never(
-                j,
-                str_fmt(j->ev->cx,
-                        "what this %s holds is not known: %s, and one of them was written since",
-                        container_name(v), invalid->s));
-    }
+    Value unknown = join_unknown(j, a, b);
+    if (unknown.tag != V_NONE)
+        return unknown;
     if (a.tag == V_UNINIT || b.tag == V_UNINIT)
         return join_one(j, a.tag == V_UNINIT ? b : a, b.tag == V_UNINIT);
     if (val_is_optional(a) || val_is_optional(b))
         return join_optionals(j, a, b);
-    bool shared = a.tag == b.tag &&
-        (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
-    Str key = shared ? str_fmt(j->ev->cx, "%d %p %p", j->walk, a.any, b.any) : NULL;
-    const Value *known = shared ? map_get(&j->pairs, key) : NULL;
-    if (known)
-        return *known;
-    Value v = join_pair(j, a, b);
-    if (shared)
-        map_put(j->ev->cx, &j->pairs, key, mem_copy(j->ev->cx, &v, sizeof v));
-    return v;
+    return join_once(j, a, b);
 }
 
 /* ---- joining things ---- */
@@ -517,7 +638,9 @@ static bool join_cell(Join *j, Cell *c)
 {
     const After *a = branch_after(j->branch[0], c);
     const After *b = branch_after(j->branch[1], c);
-    Value v = join_values(j, a ? a->v : c->v, b ? b->v : c->v);
+    Value in_a = a ? a->v : c->v;
+    Value in_b = b ? b->v : c->v;
+    Value v = join_values(j, in_a, in_b);
     if (j->walk == BUILD)
         cell_put(j->ev->cx, c, (a ? a : b)->created, v);
     return true;

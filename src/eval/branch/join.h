@@ -39,7 +39,7 @@ typedef struct Join {
 } Join;
 
 /* What a branch has that never set it. */
-static inline Value val_unset(void) { return (Value){ .tag = V_UNINIT }; }
+static inline Value val_unset(void) { return (Value){ .tag = V_UNINIT, .any = NULL }; }
 /* What `what` is at the end of branch k, also where it has been joined already; NULL: no branch
  * changed it. Items are asked of join_side. */
 const After *join_state(Join *j, int k, const void *what);

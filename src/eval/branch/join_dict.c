@@ -21,9 +21,10 @@ static Value join_entry(Join *j, Value a, Value b)
         return join_values(j, a, b);
     for (int k = 0; k < 2; k++) {
         present[k] = present_in(j, k, in[k]);
-        in[k] = present[k].tag == V_BOOL && !present[k].b ? val_unset()
-            : val_is_maybe_key(in[k])                     ? in[k].maybe->value
-                                                          : in[k];
+        if (present[k].tag == V_BOOL && !present[k].b)
+            in[k] = val_unset();
+        else if (val_is_maybe_key(in[k]))
+            in[k] = in[k].maybe->value;
     }
     Value v = val_is_optional(in[0]) || val_is_optional(in[1])
         ? join_never(j,
@@ -31,7 +32,9 @@ static Value join_entry(Join *j, Value a, Value b)
                      "is not there in the other")
         : join_values(j, in[0], in[1]);
     Value there = join_values(j, present[0], present[1]);
-    return there.tag != V_BOOL ? val_maybe_key(j->ev->cx, there, v) : there.b ? v : val_unset();
+    if (there.tag != V_BOOL)
+        return val_maybe_key(j->ev->cx, there, v);
+    return there.b ? v : val_unset();
 }
 
 static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
@@ -42,6 +45,7 @@ static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
     return same;
 }
 
+static Value value_or_unset(const Cell *c) { return c ? c->v : val_unset(); }
 /* Keys that are there in one branch only come where that branch has them. The order holds as long
  * as each branch's keys come in it. */
 static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], Dict *out)
@@ -61,7 +65,7 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
             const Cell *b = dict_find(cx, in[1], at[k][i]);
             if (k == 1 && a)
                 continue;
-            Value v = join_entry(j, a ? a->v : val_unset(), b ? b->v : val_unset());
+            Value v = join_entry(j, value_or_unset(a), value_or_unset(b));
             if (v.tag != V_UNINIT || v.any)
                 dict_set(cx, out, at[k][i], v);
         }
@@ -72,6 +76,18 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
     out->unordered = out->unordered || (!ordered && last < n[1]);
 }
 
+/* One branch has no dict: the entries of the other's, as it exports them. */
+static void join_one_dict(Join *j, const Side *side, bool first, Dict *out)
+{
+    for (int64_t i = 0; i < side->n; i += 2) {
+        Value v = side->at[i + 1];
+        dict_set(j->ev->cx, out, side->at[i],
+                 first ? join_values(j, v, val_unset()) : join_values(j, val_unset(), v));
+    }
+}
+
+/* One dict in the place of two; NULL: that branch has none. Which of them it is nobody knows: one
+ * that is older than the branches has other names. */
 Value join_dicts(Join *j, Dict *a, Dict *b)
 {
     Ctx *cx = j->ev->cx;
@@ -85,9 +101,8 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
     made.dict->unordered = (a && a->unordered) || (b && b->unordered);
     if (a && b)
         join_entries(j, at, n, made.dict);
-    for (int64_t i = 0; (!a || !b) && i < (a ? n[0] : n[1]); i += 2)
-        dict_set(cx, made.dict, (a ? at[0] : at[1])[i],
-                 join_values(j, a ? at[0][i + 1] : val_unset(), b ? at[1][i + 1] : val_unset()));
+    if (!a || !b)
+        join_one_dict(j, a ? &side[0] : &side[1], a != NULL, made.dict);
     for (int k = 0; k < 2; k++)
         if (from[k])
             join_may_be(j, k, made, (Value){ .tag = V_DICT, .dict = from[k] }, from[k]->created);
@@ -125,14 +140,19 @@ static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
     d->unordered = joined->unordered;
 }
 
+/* A dict that both branches can see, written in at least one of them: {"a": x} and {"a": y, "b": z}
+ * become {"a": If, "b": z if that branch ran}. */
 bool join_dict(Join *j, Dict *d)
 {
     Ctx *cx = j->ev->cx;
     const After *const after[2] = { branch_after(j->branch[0], d), branch_after(j->branch[1], d) };
-    Str invalid = after[0] && after[0]->invalid ? after[0]->invalid
-        : after[1] && after[1]->invalid         ? after[1]->invalid
-                                                : NULL;
-    bool moved = (after[0] && after[0]->moved) || (after[1] && after[1]->moved);
+    Str invalid = NULL;
+    bool moved = false;
+    for (int k = 0; k < 2; k++) {
+        if (after[k] && after[k]->invalid && !invalid)
+            invalid = after[k]->invalid;
+        moved = moved || (after[k] && after[k]->moved);
+    }
     if (invalid && j->walk == BUILD)
         dict_invalidate(cx, d, invalid);
     if (invalid)

@@ -42,9 +42,10 @@ static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
 {
     Values part;
-    return !item.parts                                             ? v
-        : item_parts(cx, v, item.parts->like, &part) && i < part.n ? part.at[i]
-                                                                   : val_poison();
+    if (!item.parts)
+        return v;
+    bool ok = item_parts(cx, v, item.parts->like, &part) && i < part.n;
+    return ok ? part.at[i] : val_poison();
 }
 
 static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i);
@@ -93,9 +94,11 @@ static Ox whole_of_side(Join *j, int k, const Side *s, ItemType item, size_t i)
     if (s->stacked)
         return stacked_of_side(j, k, s->stacked, item, i);
     Ox *at = new_array(j->ev->cx, Ox, s->n + 1);
-    for (int64_t n = 0; at && n < s->n; n++)
+    if (!at)
+        return POISON;
+    for (int64_t n = 0; n < s->n; n++)
         at[n] = item_of_side(j, k, part_of(j->ev->cx, s->at[n], item, i), type);
-    return at ? stack_values(g, at, (size_t)s->n, type) : POISON;
+    return stack_values(g, at, (size_t)s->n, type);
 }
 
 /* One column of both sides. NULL in the first walk. */
@@ -121,17 +124,21 @@ static Stacked *join_sides(Join *j, const Side side[2], ItemType item)
     Ctx *cx = j->ev->cx;
     size_t n = item.parts ? item.parts->n : 1;
     Stacked **column = new_array(cx, Stacked *, n);
-    bool made = column != NULL;
+    if (!column)
+        return NULL;
+    bool made = true;
     if (item.parts)
         item.parts = items_copy(cx, item.parts);
-    for (size_t i = 0; column && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         column[i] = join_column(j, side, item, i);
         made = made && column[i];
         if (column[i] && item.parts)
             item.parts->at[i] = column[i]->item;
     }
-    Stacked *s = !made ? NULL : item.parts ? stacked_of_columns(cx, item, column) : column[0];
-    for (int k = 0; k < 2 && s; k++)
+    if (!made)
+        return NULL;
+    Stacked *s = item.parts ? stacked_of_columns(cx, item, column) : column[0];
+    for (int k = 0; k < 2; k++)
         stacked_holds(cx, s, side[k].at, side[k].stacked ? 0 : side[k].n, side[k].stacked);
     return s;
 }
@@ -206,49 +213,74 @@ static Value item_after(Join *j, int k, Value v, Str *invalid)
 /* A side whose items are to be stacked. */
 static Side side_to_stack(Join *j, int k, Side side)
 {
-    Value *at = side.stacked || side.missing ? NULL : new_array(j->ev->cx, Value, side.n + 1);
     if (side.stacked)
         side.invalid = join_stacked_invalid(j, k, side.stacked);
-    for (int64_t i = 0; at && i < side.n; i++)
+    if (side.stacked || side.missing)
+        return side;
+    Value *at = new_array(j->ev->cx, Value, side.n + 1);
+    if (!at)
+        return side;
+    for (int64_t i = 0; i < side.n; i++)
         at[i] = item_after(j, k, side.at[i], &side.invalid);
-    if (at)
-        side.at = at;
+    side.at = at;
     return side;
 }
 
-/* One list in the place of two. Which of them it is nobody knows: one that is older than the
- * branches has other names. */
+static Value items_unknown(Join *j, Str invalid)
+{
+    Str why = str_fmt(j->ev->cx,
+                      "what an item of this list holds is not known: %s, and one of them was "
+                      "written since",
+                      invalid->s);
+    return join_never(j, why->s);
+}
+
+/* [a, b] in one branch and [c] in the other: one tensor of 2 or 1 items. Another value than a list
+ * where that cannot be. */
+static Value join_as_stacked(Join *j, Side side[2], List *out)
+{
+    ItemType item;
+    Value made = { .tag = V_LIST, .list = out };
+    for (int k = 0; k < 2; k++)
+        side[k] = side_to_stack(j, k, side[k]);
+    if (side[0].invalid || side[1].invalid)
+        return items_unknown(j, side[0].invalid ? side[0].invalid : side[1].invalid);
+    if (!sides_alike(j->ev->cx, side, &item))
+        return join_never(
+            j, "the branches of an if give lists of different lengths whose items differ in type");
+    Stacked *s = join_sides(j, side, item);
+    if (s)
+        list_stack(j->ev->cx, out, s);
+    return made;
+}
+
+/* Item by item; a branch without the list gives none. */
+static void join_items(Join *j, const Side side[2], List *out)
+{
+    int64_t n = side[0].missing ? side[1].n : side[0].n;
+    for (int64_t i = 0; i < n; i++) {
+        Value a = side[0].missing ? val_unset() : side[0].at[i];
+        Value b = side[1].missing ? val_unset() : side[1].at[i];
+        list_append(j->ev->cx, out, join_values(j, a, b));
+    }
+}
+
+/* One list in the place of two; NULL: that branch has none. Which of them it is nobody knows: one
+ * that is older than the branches has other names. */
 Value join_lists(Join *j, List *a, List *b)
 {
-    Ctx *cx = j->ev->cx;
     Side side[2] = { join_side(j, 0, a, NULL), join_side(j, 1, b, NULL) };
     List *from[2] = { a, b };
-    List *l = list_new(cx, a ? side[0].n : side[1].n, (a ? a : b)->elem);
-    ItemType item;
-    if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
-        for (int k = 0; k < 2; k++)
-            side[k] = side_to_stack(j, k, side[k]);
-        if (side[0].invalid || side[1].invalid)
-            return join_never(j,
-                              str_fmt(cx,
-                                      "what an item of this list holds is not known: %s, and "
-                                      "one of them was written since",
-                                      side[0].invalid ? side[0].invalid->s : side[1].invalid->s)
-                                  ->s);
-        if (!sides_alike(cx, side, &item))
-            return join_never(
-                j,
-                "the branches of an if give lists of different lengths whose items differ in type");
-        Stacked *s = join_sides(j, side, item);
-        if (s)
-            list_stack(cx, l, s);
-    } else {
-        for (int64_t i = 0; i < (a ? side[0].n : side[1].n); i++)
-            list_append(
-                cx, l,
-                join_values(j, a ? side[0].at[i] : val_unset(), b ? side[1].at[i] : val_unset()));
-    }
+    const List *one = a ? a : b;
+    List *l = list_new(j->ev->cx, side[a ? 0 : 1].n, one->elem);
     Value made = { .tag = V_LIST, .list = l };
+    if (side[0].stacked || side[1].stacked || (a && b && side[0].n != side[1].n)) {
+        made = join_as_stacked(j, side, l);
+        if (made.tag != V_LIST)
+            return made;
+    } else {
+        join_items(j, side, l);
+    }
     for (int k = 0; k < 2; k++)
         if (from[k])
             join_may_be(j, k, made, (Value){ .tag = V_LIST, .list = from[k] }, from[k]->created);
@@ -257,6 +289,7 @@ Value join_lists(Join *j, List *a, List *b)
 
 /* ---- a list that both branches can see ---- */
 
+/* The list is one tensor from here on; the branches have left it with different lengths. */
 static bool join_list_stacked(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
@@ -298,8 +331,10 @@ bool join_next_place(const After *const after[2], size_t next[2], const Placed *
 {
     int64_t first = INT64_MAX;
     for (int k = 0; k < 2; k++) {
-        p[k] = after[k] && next[k] < after[k]->placed.n ? &after[k]->placed.at[next[k]] : NULL;
-        first = p[k] && p[k]->i < first ? p[k]->i : first;
+        bool more = after[k] && next[k] < after[k]->placed.n;
+        p[k] = more ? &after[k]->placed.at[next[k]] : NULL;
+        if (more && p[k]->i < first)
+            first = p[k]->i;
     }
     for (int k = 0; k < 2; k++) {
         p[k] = p[k] && p[k]->i == first ? p[k] : NULL;
@@ -325,6 +360,8 @@ static void join_placed(Join *j, List *l, const After *const after[2], int64_t n
     }
 }
 
+/* In the cheapest way that will do: only the places that some branch has written; all items, where
+ * some have moved; as one tensor, where the lengths differ. */
 bool join_list(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;

@@ -19,6 +19,7 @@ static void use_slot(Liveness *l, uint32_t slot, uint32_t at)
     l->slot[slot].last = at;
 }
 
+/* The locals that e, part of statement number `at`, names. */
 static void use_expr(Liveness *l, const Expr *e, uint32_t at)
 {
     if (!e)
