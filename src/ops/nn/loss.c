@@ -1,8 +1,8 @@
 /* loss.c - losses: a term for each element or sample, then all of them (reduction=none), their mean
  * or their sum.
  *
- * ONNX's own NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss are not used: they leave open
- * what the mean of nothing is, and whether an ignored index may lie outside of the classes, as
+ * ONNX's own NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss are not used: ONNX does not say
+ * what the mean of no samples is, nor whether an ignored index may lie outside of the classes, as
  * PyTorch's default of -100 does. */
 #include "ops/internal.h"
 
@@ -22,16 +22,18 @@ static Ox or_zero(Op *op, Ox where, Ox x)
 
 static Ox sum_of(Op *op, Ox x) { return ox_with(op, "ReduceSum", INPUTS(x), INT("keepdims", 0)); }
 
-/* The mean of nothing is no number: 0 / 0. Runtimes say 0 where it is ReduceMean. */
+/* The mean of no elements is 0 / 0, not-a-number. Runtimes give 0 for ReduceMean of none, so that
+ * is used only where there are some. */
 static Ox mean_of(Op *op, Ox x)
 {
     int64_t least = 0, most;
-    if (!ox_ok(x) || !dtype_is_float(ox_dtype(x)))
-        return ox_ok(x) ? op_fail(op, E_VALUE,
-                                  "mean(): could not infer output dtype. Input dtype must be "
-                                  "either a floating point or complex dtype. Got: %s",
-                                  torch_dtype_name(ox_dtype(x)))
-                        : x;
+    if (!ox_ok(x))
+        return x;
+    if (!dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE,
+                       "mean(): could not infer output dtype. Input dtype must be "
+                       "either a floating point or complex dtype. Got: %s",
+                       torch_dtype_name(ox_dtype(x)));
     if (ox_rank(x) >= 0)
         dim_range(op->cx, type_numel(op->cx, x->type), &least, &most);
     if (least > 0)
@@ -111,9 +113,10 @@ static Ox lower_huber(Op *op)
     Ox square = mul(op, ox(op, "Mul", d, d), 0.5);
     Ox line = mul(op, add(op, d, -0.5 * delta), delta);
     Ox each = ox(op, "Where", near, square, line);
-    return ox_ok(each)
-        ? reduced(op, ox_cast(op->g, each, tensor_type(arg_tensor(op, "self"))->dtype))
-        : POISON; /* self's type, whatever target's is */
+    if (!ox_ok(each))
+        return POISON;
+    DType own = tensor_type(arg_tensor(op, "self"))->dtype; /* whatever target's is */
+    return reduced(op, ox_cast(op->g, each, own));
 }
 
 /* ---- of probabilities ---- */
@@ -155,8 +158,10 @@ static Ox lower_bce_logits(Op *op)
     Ox t = arg(op, "target");
     Ox pos = arg_opt(op, "pos_weight");
     Ox yes = log_sigmoid(op, x);
-    if (pos)
-        yes = ox(op, "Mul", yes, add(op, ox(op, "Mul", add(op, pos, -1), t), 1));
+    if (pos) {
+        Ox more = ox(op, "Mul", add(op, pos, -1), t);
+        yes = ox(op, "Mul", yes, add(op, more, 1));
+    }
     Ox no = ox(op, "Mul", from(op, 1, t), x);
     return weighted(op, ox(op, "Sub", no, yes));
 }
@@ -190,7 +195,9 @@ static Ox lower_poisson_nll(Op *op)
         Ox product = ox(op, "Mul", t, x);
         loss = ox(op, "Sub", rate, product);
     } else {
-        loss = ox(op, "Sub", x, ox(op, "Mul", t, ox(op, "Log", add(op, x, arg_float(op, "eps")))));
+        Ox log_x = ox(op, "Log", add(op, x, arg_float(op, "eps")));
+        Ox product = ox(op, "Mul", t, log_x);
+        loss = ox(op, "Sub", x, product);
     }
     if (!arg_bool(op, "full"))
         return reduced(op, loss);
@@ -213,8 +220,8 @@ static Ox lower_soft_margin(Op *op)
     return reduced(op, log1p_of(op, power));
 }
 
-/* max(0, margin - t (a - b)); of ints the product is one, which wraps round, and only the sum is
- * float32 */
+/* max(0, margin - t (a - b)). Of ints t (a - b) is an int, which wraps round; only the sum with the
+ * margin is float32. */
 static Ox lower_margin_ranking(Op *op)
 {
     Ox a = arg(op, "input1");
@@ -222,8 +229,9 @@ static Ox lower_margin_ranking(Op *op)
     Ox t = arg(op, "target");
     Ox d = ox(op, "Sub", a, b);
     Ox product = from(op, 0, ox(op, "Mul", t, d));
-    Ox loss = add(op, dtype_is_float(op->common) ? product : ox_cast(op->g, product, DT_FLOAT),
-                  arg_float(op, "margin"));
+    if (!dtype_is_float(op->common))
+        product = ox_cast(op->g, product, DT_FLOAT);
+    Ox loss = add(op, product, arg_float(op, "margin"));
     return reduced(op, at_least(op, loss, 0));
 }
 
@@ -249,6 +257,20 @@ static Ox sum_over(Op *op, Ox x, int axis)
     return reduce(op, "ReduceSum", x, &(Axes){ .n = 1, .at = { axis } }, false);
 }
 
+/* The cosine of the angle between a and b along the axis, a.b / sqrt((a.a + 1e-12) (b.b + 1e-12)).
+ */
+static Ox cosine_along(Op *op, Ox a, Ox b, int axis)
+{
+    Ox product = ox(op, "Mul", a, b);
+    Ox top = sum_over(op, product, axis);
+    Ox aa = ox(op, "Mul", a, a);
+    Ox bb = ox(op, "Mul", b, b);
+    Ox size_a = add(op, sum_over(op, aa, axis), 1e-12);
+    Ox size_b = add(op, sum_over(op, bb, axis), 1e-12);
+    Ox bottom = ox(op, "Sqrt", ox(op, "Mul", size_a, size_b));
+    return ox(op, "Div", top, bottom);
+}
+
 /* 1 - cos where t is 1, max(0, cos - margin) where it is -1. Vectors lie along the axis behind the
  * target's. */
 static Ox lower_cosine_embedding(Op *op)
@@ -264,14 +286,7 @@ static Ox lower_cosine_embedding(Op *op)
             op, E_VALUE,
             "cosine_embedding_loss: a target of rank %d does not fit inputs of rank %d and %d",
             axis, ox_rank(a), ox_rank(b));
-    Ox product = ox(op, "Mul", a, b);
-    Ox top = sum_over(op, product, axis);
-    Ox aa = ox(op, "Mul", a, a);
-    Ox bb = ox(op, "Mul", b, b);
-    Ox size_a = add(op, sum_over(op, aa, axis), 1e-12);
-    Ox size_b = add(op, sum_over(op, bb, axis), 1e-12);
-    Ox bottom = ox(op, "Sqrt", ox(op, "Mul", size_a, size_b));
-    Ox cosine = ox(op, "Div", top, bottom);
+    Ox cosine = cosine_along(op, a, b, axis);
     Ox same = from(op, 1, cosine);
     Ox other = at_least(op, add(op, cosine, -arg_float(op, "margin")), 0);
     Ox one = is(op, t, 1);
@@ -288,8 +303,8 @@ static Ox distance(Op *op, const char *a, const char *b)
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* max(0, margin + |anchor - positive| - |anchor - negative|); swap: the nearer of anchor and
- * positive counts for the negative */
+/* max(0, margin + |anchor - positive| - |anchor - negative|); swap: the negative's distance is that
+ * from anchor or from positive, whichever is nearer. */
 static Ox lower_triplet_margin(Op *op)
 {
     Ox near = distance(op, "anchor", "positive");
@@ -313,6 +328,7 @@ static Ox as_batch(Op *op, Ox x, int rank, bool *alone)
     return x;
 }
 
+/* A loss without reduction as a number, where its batch of one was not the program's. */
 static Ox first_only(Op *op, Ox x, bool alone)
 {
     return alone && arg_int(op, "reduction") == 0 ? reshape_to(op, x, NULL, 0) : x;
@@ -323,7 +339,7 @@ static Ox pick_class(Op *op, Ox x, Ox at)
     return ox_with(op, "GatherElements", INPUTS(x, at), INT("axis", 1));
 }
 
-/* 0, 1, .. classes - 1 along the last axis of three or two */
+/* 0, 1, .. classes - 1, for x [N, classes] */
 static Ox class_numbers(Op *op, Ox x)
 {
     Ox zero = ox_int(op->g, 0);
@@ -360,9 +376,37 @@ static Ox lower_multi_margin(Op *op)
     return reduced(op, first_only(op, ox(op, "Div", sum, classes), alone));
 }
 
-/* Targets count up to the first -1. out[0] is the loss of each sample: the mean over classes of
- * max(0, 1 - (x[y] - x[j])) over all targets y and all j that are none; out[1] says which classes
- * are targets, in x's type. */
+/* The targets of each sample, y [N, classes] up to the first -1. */
+typedef struct Labels {
+    Ox safe;      /* y, with 0 for what is no target */
+    Ox valid;     /* bool [N, classes, 1]: this one is a target */
+    Ox is_target; /* bool [N, classes]: this class is among the targets */
+} Labels;
+
+/* x: [N, classes]. In a row of y all classes behind the first negative one are no targets. */
+static Labels labels_of(Op *op, Ox x, Ox y)
+{
+    Labels l;
+    Ox zero = number_like(op, 0, y);
+    Ox end = ox(op, "Less", y, zero);
+    Ox ends = ox_cast(op->g, end, DT_INT64);
+    Ox axis = ox_int(op->g, 1);
+    Ox passed = ox(op, "CumSum", ends, axis);
+    Ox counts = is(op, passed, 0);
+    l.safe = ox(op, "Where", counts, y, zero);
+    Ox numbers = class_numbers(op, x);
+    Ox by_target = unsqueeze_axis(op, l.safe, 2);
+    Ox is_own = ox(op, "Equal", by_target, numbers);
+    l.valid = unsqueeze_axis(op, counts, 2);
+    Ox own = ox_cast(op->g, ox(op, "And", is_own, l.valid), DT_INT32);
+    Ox marked = reduce(op, "ReduceMax", own, &(Axes){ .n = 1, .at = { 1 } }, false);
+    l.is_target = ox_cast(op->g, marked, DT_BOOL);
+    return l;
+}
+
+/* -> out[0], the loss of each sample: the mean over classes of max(0, 1 - (x[y] - x[j])), summed
+ * over all targets y and all classes j that are none; out[1], which classes are targets, in x's
+ * type. False after an error. */
 static bool multilabel_margin(Op *op, Ox *out)
 {
     bool alone, alone_y;
@@ -370,45 +414,32 @@ static bool multilabel_margin(Op *op, Ox *out)
     Ox y = as_batch(op, arg_typed(op, "target", DT_INT64), 2, &alone_y);
     if (!ox_ok(x) || !ox_ok(y))
         return false;
-    Ox zero = number_like(op, 0, y);
-    Ox end = ox(op, "Less", y, zero);
-    Ox ends = ox_cast(op->g, end, DT_INT64);
-    Ox axis = ox_int(op->g, 1);
-    Ox passed = ox(op, "CumSum", ends, axis);
-    Ox counts = is(op, passed, 0);
-    Ox safe = ox(op, "Where", counts, y, zero);
-    Ox numbers = class_numbers(op, x);
-    Ox by_target = unsqueeze_axis(op, safe, 2);
-    Ox is_own = ox(op, "Equal", by_target, numbers);
-    Ox valid = unsqueeze_axis(op, counts, 2);
-    Ox own = ox_cast(op->g, ox(op, "And", is_own, valid), DT_INT32);
-    Ox marked = reduce(op, "ReduceMax", own, &(Axes){ .n = 1, .at = { 1 } }, false);
-    Ox is_target = ox_cast(op->g, marked, DT_BOOL);
-    Ox picked = unsqueeze_axis(op, pick_class(op, x, safe), 2);
+    Labels l = labels_of(op, x, y);
+    Ox picked = unsqueeze_axis(op, pick_class(op, x, l.safe), 2);
     Ox each = unsqueeze_axis(op, x, 1);
     Ox d = ox(op, "Sub", picked, each);
     Ox hinge = at_least(op, from(op, 1, d), 0);
-    Ox none = unsqueeze_axis(op, ox(op, "Not", is_target), 1);
-    Ox both = ox(op, "And", valid, none);
-    Ox sum = reduce(op, "ReduceSum", or_zero(op, both, hinge), &(Axes){ .n = 2, .at = { 1, 2 } },
-                    false);
+    Ox none = unsqueeze_axis(op, ox(op, "Not", l.is_target), 1);
+    Ox both = ox(op, "And", l.valid, none);
+    Ox terms = or_zero(op, both, hinge);
+    Ox sum = reduce(op, "ReduceSum", terms, &(Axes){ .n = 2, .at = { 1, 2 } }, false);
     Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(x, 1)), ox_dtype(x));
     out[0] = reduced(op, first_only(op, ox(op, "Div", sum, classes), alone));
-    out[1] = ox_cast(op->g, is_target, ox_dtype(x));
-    if (alone_y && ox_ok(out[1]))
-        out[1] = reshape_to(op, out[1], ox_dim(x, 1) ? (Dim[]){ ox_dim(x, 1) } : NULL, 1);
+    out[1] = ox_cast(op->g, l.is_target, ox_dtype(x));
+    if (alone_y)
+        out[1] = reshape_to(op, out[1], (Dim[]){ ox_dim(x, 1) }, 1);
     return ox_ok(out[0]) && ox_ok(out[1]);
 }
 
 static Ox lower_multilabel_margin(Op *op)
 {
     Ox out[2];
-    bool ok = multilabel_margin(op, out);
-    if (ok && ox_rank(out[0]) == 0 && op->n_expect == 1 && op->expect[0] &&
-        op->expect[0]->rank == 1)
-        op->record_errs =
-            true; /* torch 2.13 records [1] in a .pt2 for a vector without reduction */
-    return ok ? out[0] : POISON;
+    if (!multilabel_margin(op, out))
+        return POISON;
+    /* torch 2.13 records [1] in a .pt2 for a vector without reduction */
+    if (ox_rank(out[0]) == 0 && op->n_expect == 1 && op->expect[0] && op->expect[0]->rank == 1)
+        op->record_errs = true;
+    return out[0];
 }
 
 static Value lower_multilabel_margin_forward(Op *op)
@@ -421,11 +452,14 @@ static Value lower_multilabel_margin_forward(Op *op)
 
 /* One class index a sample, along axis 1 of a batch. */
 typedef struct Classes {
-    Ox target, ignored, safe;
-    Ox weight; /* of each sample; 0 where ignored */
-    bool alone;
+    Ox target;  /* int64 [N, ..] */
+    Ox ignored; /* bool: it is ignore_index */
+    Ox safe;    /* target, with 0 where it is ignored */
+    Ox weight;  /* of each sample's class; 0 where it is ignored */
+    bool alone; /* the input has no batch axis */
 } Classes;
 
+/* Reads target, weight and ignore_index for the input x. False after an error. */
 static bool read_classes(Op *op, Ox x, Classes *c)
 {
     Ox weight = arg_opt(op, "weight");
@@ -441,7 +475,7 @@ static bool read_classes(Op *op, Ox x, Classes *c)
     if (ox_rank(c->target) >= 0 && rank > 1 && ox_rank(c->target) != rank - 1)
         return fail(op->cx, E_VALUE, "a target of rank %d does not fit an input of rank %d",
                     ox_rank(c->target), rank);
-    c->target = ox_cast(op->g, c->target, DT_INT64); /* uint8 is allowed too */
+    c->target = ox_cast(op->g, c->target, DT_INT64); /* PyTorch takes uint8, too */
     Ox ignore = ox_int(op->g, arg_int(op, "ignore_index"));
     Ox zero = ox_int(op->g, 0);
     c->ignored = ox(op, "Equal", c->target, ignore);
@@ -452,7 +486,7 @@ static bool read_classes(Op *op, Ox x, Classes *c)
     return ox_ok(c->weight);
 }
 
-/* The weighted mean divides by the weights that counted. */
+/* The samples' losses as `reduction` says. The mean is the sum divided by that of the weights. */
 static Ox over_samples(Op *op, Ox each, const Classes *c)
 {
     int64_t how = arg_int(op, "reduction");
@@ -473,7 +507,8 @@ static Ox picked(Op *op, Ox x, const Classes *c)
     Ox flat = ox(op, "Squeeze", value, axes);
     Ox product = ox(op, "Mul", flat, c->weight);
     Ox zero = number_like(op, 0, x);
-    Ox kept = ox(op, "Where", c->ignored, zero, product); /* an infinite x times 0 is no number */
+    /* the weight of an ignored one is 0, but times an infinite x that is not-a-number */
+    Ox kept = ox(op, "Where", c->ignored, zero, product);
     return ox(op, "Neg", kept);
 }
 
@@ -486,13 +521,16 @@ static Ox lower_nll(Op *op)
 {
     Ox x = arg(op, "self");
     Classes c;
-    return read_classes(op, x, &c) ? over_samples(op, picked(op, batched(op, x, &c), &c), &c)
-                                   : POISON;
+    if (!read_classes(op, x, &c))
+        return POISON;
+    return over_samples(op, picked(op, batched(op, x, &c), &c), &c);
 }
 
+/* -> (the loss, the sum of the weights; 0 without reduction) */
 static Value lower_nll_forward(Op *op)
 {
-    Ox x = arg(op, "self"), out[2];
+    Ox x = arg(op, "self");
+    Ox out[2];
     Classes c;
     if (!read_classes(op, x, &c))
         return val_poison();
@@ -510,8 +548,8 @@ static Ox weight_along(Op *op, Ox weight, int axis, int rank)
     return reshape_to(op, weight, dims, rank);
 }
 
-/* -sum of t log softmax(x) over the classes; label smoothing mixes t with the same share for all.
- * The mean counts samples. */
+/* The loss of a target of probabilities: -sum of t log softmax(x) over the classes. Label smoothing
+ * mixes t with the same share for all. The mean is over samples, whatever their weights. */
 static Ox of_probabilities(Op *op, Ox logits, int axis, double smoothing)
 {
     Ox t = arg(op, "target");
@@ -528,7 +566,7 @@ static Ox of_probabilities(Op *op, Ox logits, int axis, double smoothing)
     return reduced(op, each);
 }
 
-/* The part of the other classes: -sum of weight log softmax(x) */
+/* The part of label smoothing: -sum of weight log softmax(x) over all classes. */
 static Ox smooth_part(Op *op, Ox logits, const Classes *c)
 {
     Ox weight = arg_opt(op, "weight");
@@ -540,6 +578,7 @@ static Ox smooth_part(Op *op, Ox logits, const Classes *c)
     return over_samples(op, ox(op, "Where", c->ignored, zero, each), c);
 }
 
+/* The target holds class indices, or probabilities where it is of floats. */
 static Ox lower_cross_entropy(Op *op)
 {
     Ox x = arg(op, "self");
@@ -568,27 +607,33 @@ static Ox lower_cross_entropy(Op *op)
     return ox(op, "Add", main, others);
 }
 
-/* A gradient that was not asked for has no elements; one that was is None, so that using it is an
+/* A gradient as a result: empty where parameter `asked` is False, else None, so that using it is an
  * error. */
 static Value no_gradient(Op *op, const char *asked, int rank)
 {
+    if (arg_bool(op, asked))
+        return val_none();
     Dim none = dim_int(op->cx, 0);
-    return arg_bool(op, asked) ? val_none()
-                               : val_tensor(op->cx,
-                                            expand_dims(op, number_like(op, 0, arg(op, "input")),
-                                                        (Dim[]){ none, none }, rank));
+    Ox zero = number_like(op, 0, arg(op, "input"));
+    return val_tensor(op->cx, expand_dims(op, zero, (Dim[]){ none, none }, rank));
 }
 
-/* nn.LinearCrossEntropyLoss, which computes a few samples at a time: the loss of a linear layer. */
+/* The number of a reduction of this name; 0, none, for any other. */
+static int reduction_named(Str name)
+{
+    if (str_is(name, "mean"))
+        return MEAN;
+    return str_is(name, "sum") ? SUM : 0;
+}
+
+/* nn.LinearCrossEntropyLoss, the loss of a linear layer's result. PyTorch computes it a few samples
+ * at a time; the result is the same. */
 static Value lower_linear_cross_entropy(Op *op)
 {
-    static const char *const reductions[] = { "none", "mean", "sum" };
     Value layer[] = { arg_value(op, "input"), arg_value(op, "linear_weight"),
                       arg_value(op, "linear_bias") };
     bool each = !has_param(op, "reduction");
-    int reduction = 0;
-    for (int i = 0; !each && i < 3; i++)
-        reduction = str_is(arg_str(op, "reduction"), reductions[i]) ? i : reduction;
+    int reduction = each ? 0 : reduction_named(arg_str(op, "reduction"));
     Value smoothing = each ? val_float(0) : arg_value(op, "label_smoothing");
     Value loss[] = { call_op(op, "aten::linear", layer, 3),
                      arg_value(op, "target"),

@@ -1,7 +1,7 @@
 /* normalization.c - normalisation layers and dropout.
- * Batch norm in training mode that updates the statistics of the saved model is refused, unless
- * that mode was asked for: nearly always eval() was forgotten. Where they are values of the program
- * they are updated. Dropout that is on draws random numbers in ONNX too. */
+ * Batch norm in training mode is refused where it would update the running statistics of the saved
+ * model, unless that mode was asked for: nearly always eval() was forgotten. Statistics that are
+ * values of the program are updated. Dropout that is on draws random numbers in ONNX too. */
 #include "ops/internal.h"
 
 #include <math.h>
@@ -16,8 +16,8 @@ static Ox param_or(Op *op, Ox p, double v, DType t, const Dim *dims, int n)
     return expand_dims(op, ox_number(op->g, t, v), dims, n);
 }
 
-/* Half-precision input beside float32 parameters: computed in the parameters' type, rounded back at
- * the end. */
+/* x in the type of parameter p: half-precision input beside float32 parameters is normalised in
+ * float32, and the result rounded back. */
 static Ox to_type_of(Op *op, Ox x, Ox p)
 {
     return p && ox_ok(p) ? ox_cast(op->g, x, ox_dtype(p)) : x;
@@ -25,7 +25,7 @@ static Ox to_type_of(Op *op, Ox x, Ox p)
 
 static Ox back_to(Op *op, Ox y, DType t) { return ox_cast(op->g, y, t); }
 
-/* An empty tensor, where PyTorch gives none of what it computed. */
+/* An empty tensor, as PyTorch gives it for a result that it has not computed. */
 static Ox empty_of(Op *op, DType t)
 {
     return ox_const(op->g, const_make(op->cx, t, 1, (const int64_t[]){ 0 }, NULL));
@@ -40,7 +40,7 @@ static Ox inverse_root(Op *op, Ox v, double eps)
     return ox(op, "Reciprocal", root);
 }
 
-/* Mean and variance (of the whole, not of a sample) over some axes. */
+/* Mean and variance over some axes; the variance is divided by n, not n - 1. */
 static void moments(Op *op, Ox x, Ox axes, bool keep, Ox *mean, Ox *var)
 {
     Ox middle = ox_with(op, "ReduceMean", INPUTS(x, axes), INT("keepdims", 1));
@@ -71,6 +71,8 @@ typedef struct Norm {
     Ox batch_mean, batch_var; /* of the batch, once by_batch_stats has run; axes kept */
 } Norm;
 
+/* Reads the arguments that all norms share; the input has rank `least` or more. False after an
+ * error. */
 static bool norm_args(Op *op, Norm *n, int least)
 {
     *n = (Norm){ .x = arg(op, "input"),
@@ -79,9 +81,9 @@ static bool norm_args(Op *op, Norm *n, int least)
                  .eps = arg_float(op, "eps") };
     if (!need_rank(op, n->x, 4, &n->rank))
         return false;
-    return n->rank >= least
-        ? true
-        : fail(op->cx, E_VALUE, "expected at least %dD input (got %dD input)", least, n->rank);
+    if (n->rank < least)
+        return fail(op->cx, E_VALUE, "expected at least %dD input (got %dD input)", least, n->rank);
+    return true;
 }
 
 static Ox by_running_stats(Op *op, Norm *n)
@@ -89,18 +91,20 @@ static Ox by_running_stats(Op *op, Norm *n)
     if (!ox_ok(n->mean) || !ox_ok(n->var) || ctx_failed(op->cx))
         return POISON;
     Dim channels = ox_dim(n->x, 1);
-    DType t = n->weight ? ox_dtype(n->weight) : n->bias ? ox_dtype(n->bias) : ox_dtype(n->mean);
+    Ox given = n->weight ? n->weight : n->bias;
+    DType t = ox_dtype(given ? given : n->mean);
     Ox scale = param_or(op, n->weight, 1, t, &channels, 1);
     Ox shift = param_or(op, n->bias, 0, t, &channels, 1);
     return ox_with(op, "BatchNormalization", INPUTS(n->x, scale, shift, n->mean, n->var),
                    FLOAT("epsilon", n->eps));
 }
 
-/* By what is in this batch: every axis but the channels'. */
+/* By the statistics of this batch, over every axis but the channels'. */
 static Ox by_batch_stats(Op *op, Norm *n)
 {
     int64_t at[MAX_RANK];
-    Ox mean, var, x = to_type_of(op, n->x, n->weight);
+    Ox mean, var;
+    Ox x = to_type_of(op, n->x, n->weight);
     size_t count = 0;
     for (int i = 0; i < n->rank; i++)
         if (i != 1)
@@ -122,7 +126,7 @@ static Ox by_batch_stats(Op *op, Norm *n)
     return back_to(op, y, ox_dtype(n->x));
 }
 
-/* A parameter of each channel, [C], of what kept its axes. */
+/* v, [1, C, 1..], as [C]. */
 static Ox of_channels(Op *op, Ox v, Norm *n)
 {
     Dim channels = ox_dim(n->x, 1);
@@ -140,17 +144,17 @@ static Ox moved(Op *op, Ox old, Ox fresh, double m)
     return ox(op, "Add", kept, added);
 }
 
-/* The running statistics after a batch of `count` numbers a channel; the variance they keep is of a
- * sample. */
+/* -> out: the running mean and variance after a batch of `count` numbers a channel. The running
+ * variance is that of a sample: times n / (n - 1). */
 static void moved_stats(Op *op, const Norm *n, Ox mean, Ox var, Dim count, Ox out[2])
 {
     double m = arg_float(op, "momentum");
     Ox all = ox_dim_value(op->g, count);
     Ox less = ox_dim_value(op->g, dim_sub(op->cx, count, dim_int(op->cx, 1)));
     DType t = ox_ok(var) ? ox_dtype(var) : DT_FLOAT;
-    Ox factor = ox_ok(all) && ox_ok(less)
-        ? ox(op, "Div", ox_cast(op->g, all, t), ox_cast(op->g, less, t))
-        : POISON;
+    Ox n_all = ox_cast(op->g, all, t);
+    Ox n_less = ox_cast(op->g, less, t);
+    Ox factor = ox(op, "Div", n_all, n_less);
     Ox sample = ox(op, "Mul", var, factor);
     out[0] = moved(op, n->mean, mean, m);
     out[1] = moved(op, n->var, sample, m);
@@ -166,8 +170,8 @@ static void moved_by_batch(Op *op, Norm *n, Ox out[2])
     moved_stats(op, n, mean, var, count, out);
 }
 
-/* Into the tensors that the program gave; false where they are the saved model's and nobody has
- * asked for its training mode. */
+/* Writes the running statistics to their tensors. False after an error, or a refusal: they are the
+ * saved model's, whose training mode was not asked for. */
 static bool write_stats(Op *op, const Ox stats[2])
 {
     Tensor *mean = arg_tensor(op, "running_mean");
@@ -182,7 +186,7 @@ static bool write_stats(Op *op, const Ox stats[2])
         tensor_write(op->g, var, stats[1]);
 }
 
-/* batch: those of this batch, which PyTorch takes when the layer keeps none. */
+/* batch: by the batch's statistics, else by the running ones. */
 static Ox batch_norm(Op *op, Norm *n, bool batch)
 {
     if (!batch && !n->mean)
@@ -199,7 +203,7 @@ static bool batch_norm_args(Op *op, Norm *n)
     return !ctx_failed(op->cx);
 }
 
-/* The result, and the running statistics updated where it is training. */
+/* Batch norm, which updates the running statistics where it is by the batch's. Fills in n. */
 static Ox norm_of_batch(Op *op, Norm *n, bool batch)
 {
     Ox stats[2];
@@ -218,7 +222,7 @@ static Ox lower_batch_norm(Op *op)
     return norm_of_batch(op, &n, arg_bool(op, "training"));
 }
 
-/* What batch statistics would be of: the parameters' type, which autocast keeps at float32. */
+/* The type of batch statistics: that of the parameters, which autocast keeps at float32. */
 static DType statistics_type(Op *op, Ox y)
 {
     Ox weight = arg_opt(op, "weight");
@@ -226,47 +230,71 @@ static DType statistics_type(Op *op, Ox y)
     return ox_dtype(mean ? mean : y);
 }
 
-/* What gradients need of the batch: its mean and 1/deviation, [C]; nothing of the running ones. */
+/* -> out: what gradients need, the batch's mean and 1/deviation, [C]; empty where the running ones
+ * were used. */
 static void saved_stats(Op *op, Norm *n, bool batch, Ox out[2])
 {
-    out[0] = batch ? of_channels(op, n->batch_mean, n) : empty_of(op, statistics_type(op, n->x));
-    out[1] = batch ? of_channels(op, inverse_root(op, n->batch_var, n->eps), n)
-                   : empty_of(op, statistics_type(op, n->x));
+    if (batch) {
+        out[0] = of_channels(op, n->batch_mean, n);
+        out[1] = of_channels(op, inverse_root(op, n->batch_var, n->eps), n);
+    } else {
+        out[0] = empty_of(op, statistics_type(op, n->x));
+        out[1] = empty_of(op, statistics_type(op, n->x));
+    }
 }
 
-/* row->datum: what the operator does. Results: y, saved mean, saved 1/deviation, perhaps an empty
- * tensor of bytes, and of the functional forms the new running statistics. */
+/* row->datum: the form of the operator. Its results are y, the saved mean, the saved 1/deviation;
+ * then an empty tensor of bytes in the forms that have one; then the new running statistics in the
+ * functional forms, which do not write them. */
 enum { AS_TOLD, NO_TRAINING, NO_UPDATE, WITH_UPDATE, FUNCTIONAL, FUNCTIONAL_UPDATE };
 
+static bool normalises_by_batch(Op *op, int form)
+{
+    if (has_param(op, "training"))
+        return arg_bool(op, "training");
+    return form == WITH_UPDATE || form == FUNCTIONAL_UPDATE;
+}
+
+/* batch_norm without writing the running statistics. Fills in n. */
+static Ox functional_norm(Op *op, Norm *n, bool batch)
+{
+    return batch_norm_args(op, n) ? batch_norm(op, n, batch) : POISON;
+}
+
+/* All forms above. A form that writes the running statistics does so in norm_of_batch(); the others
+ * return them or ignore them. */
 static Value lower_native_batch_norm(Op *op)
 {
     Norm n;
     Ox out[6];
     int form = (int)op->row->datum;
-    int count = 3;
+    size_t count = 3;
     bool functional = form == FUNCTIONAL || form == FUNCTIONAL_UPDATE;
-    bool batch = has_param(op, "training") ? arg_bool(op, "training")
-                                           : form == WITH_UPDATE || form == FUNCTIONAL_UPDATE;
-    out[0] = !functional          ? norm_of_batch(op, &n, batch)
-        : batch_norm_args(op, &n) ? batch_norm(op, &n, batch)
-                                  : POISON;
+    bool batch = normalises_by_batch(op, form);
+    out[0] = functional ? functional_norm(op, &n, batch) : norm_of_batch(op, &n, batch);
     if (!ox_ok(out[0]))
         return val_poison();
     saved_stats(op, &n, batch, out + 1);
     if (form == NO_UPDATE || form == WITH_UPDATE || form == FUNCTIONAL_UPDATE)
         out[count++] = empty_of(op, DT_UINT8);
-    if (functional && batch)
+    if (!functional)
+        return result_tuple(op, out, count);
+    if (batch) {
         moved_by_batch(op, &n, out + count);
-    else if (functional)
-        out[count] = n.mean, out[count + 1] = n.var;
-    return result_tuple(op, out, (size_t)(functional ? count + 2 : count));
+    } else {
+        out[count] = n.mean;
+        out[count + 1] = n.var;
+    }
+    return result_tuple(op, out, count + 2);
 }
 
+/* -> y, the saved mean and 1/deviation, an empty tensor of bytes, and 0 for "not by cuDNN". */
 static Value lower_batch_norm_impl(Op *op)
 {
     Value out[5] = { { 0 } };
     Norm n;
-    Ox saved[2], y = norm_of_batch(op, &n, arg_bool(op, "training"));
+    Ox saved[2];
+    Ox y = norm_of_batch(op, &n, arg_bool(op, "training"));
     if (!ox_ok(y))
         return val_poison();
     saved_stats(op, &n, arg_bool(op, "training"), saved);
@@ -280,11 +308,13 @@ static Value lower_batch_norm_impl(Op *op)
 
 /* ---- instance norm ---- */
 
-/* The running statistics move by what the instances have on average. */
+/* Moves the running statistics towards the mean of the instances' statistics. False after an error
+ * or refusal. */
 static bool moved_by_instances(Op *op, const Norm *n)
 {
     int64_t at[MAX_RANK];
-    Ox mean, var, stats[2], first = ints(op, 0);
+    Ox mean, var, stats[2];
+    Ox first = ints(op, 0);
     Dim count = dim_int(op->cx, 1);
     for (int i = 2; i < n->rank; i++) {
         at[i - 2] = i;
@@ -297,6 +327,8 @@ static bool moved_by_instances(Op *op, const Norm *n)
     return write_stats(op, stats);
 }
 
+/* By each instance's own statistics, which move the running ones; or by the running ones alone
+ * (use_input_stats=False). */
 static Ox lower_instance_norm(Op *op)
 {
     Norm n;
@@ -304,11 +336,13 @@ static Ox lower_instance_norm(Op *op)
         return POISON;
     n.mean = arg_opt(op, "running_mean");
     n.var = arg_opt(op, "running_var");
-    if (!arg_bool(op, "use_input_stats"))
-        return n.mean ? by_running_stats(op, &n)
-                      : op_fail(op, E_VALUE,
-                                "Expected running_mean and running_var to be defined when "
-                                "use_input_stats is false");
+    bool own = arg_bool(op, "use_input_stats");
+    if (!own && !n.mean)
+        return op_fail(op, E_VALUE,
+                       "Expected running_mean and running_var to be defined when "
+                       "use_input_stats is false");
+    if (!own)
+        return by_running_stats(op, &n);
     if (n.mean && !moved_by_instances(op, &n))
         return POISON;
     Dim channels = ox_dim(n.x, 1);
@@ -353,15 +387,17 @@ static Value lower_native_group_norm(Op *op)
     Norm n;
     Ox out[3], var;
     int64_t groups = arg_int(op, "group");
-    if (!norm_args(op, &n, 2) || !ox_ok(out[0] = group_norm(op, &n, groups)))
+    if (!norm_args(op, &n, 2))
+        return val_poison();
+    out[0] = group_norm(op, &n, groups);
+    if (!ox_ok(out[0]))
         return val_poison();
     Dim rest = dim_product(op->cx, n.x->type->dim + 1, n.rank - 1);
     Dim parts = dim_int(op->cx, groups);
     Dim each;
     if (!dim_divide(op->cx, rest, parts, &each))
         each = dim_floordiv(op->cx, rest, parts);
-    Ox split = reshape_to(op, n.x, (const Dim[]){ ox_dim(n.x, 0), dim_int(op->cx, groups), each },
-                          3);
+    Ox split = reshape_to(op, n.x, (const Dim[]){ ox_dim(n.x, 0), parts, each }, 3);
     moments(op, split, ints(op, 2), false, &out[1], &var);
     out[2] = inverse_root(op, var, n.eps);
     return result_tuple(op, out, 3);
@@ -369,7 +405,7 @@ static Value lower_native_group_norm(Op *op)
 
 /* ---- layer norm, RMS norm: over the last axes ---- */
 
-/* normalized_shape must be x's last sizes; *axis is where they start. */
+/* normalized_shape must be x's last sizes: -> the axis where they start. False after an error. */
 static bool normalized_axis(Op *op, Ox x, Dims shape, int *axis)
 {
     int rank;
@@ -394,10 +430,9 @@ static Ox layer_norm(Op *op, Ox x, Dims shape, int axis, Ox weight, Ox bias, dou
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
-    return back_to(op,
-                   ox_with(op, "LayerNormalization", INPUTS(raised, scale, bias), INT("axis", axis),
-                           FLOAT("epsilon", eps)),
-                   ox_dtype(x));
+    Ox y = ox_with(op, "LayerNormalization", INPUTS(raised, scale, bias), INT("axis", axis),
+                   FLOAT("epsilon", eps));
+    return back_to(op, y, ox_dtype(x));
 }
 
 static Ox lower_layer_norm(Op *op)
@@ -408,10 +443,12 @@ static Ox lower_layer_norm(Op *op)
     Dims shape = arg_dims(op, "normalized_shape");
     double eps = arg_float(op, "eps");
     int axis;
-    return normalized_axis(op, x, shape, &axis) ? layer_norm(op, x, shape, axis, weight, bias, eps)
-                                                : POISON;
+    if (!normalized_axis(op, x, shape, &axis))
+        return POISON;
+    return layer_norm(op, x, shape, axis, weight, bias, eps);
 }
 
+/* Axes axis, axis + 1, .. rank - 1. */
 static Ox last_axes(Op *op, int axis, int rank)
 {
     int64_t at[MAX_RANK];
@@ -420,7 +457,8 @@ static Ox last_axes(Op *op, int axis, int rank)
     return ox_ints(op->g, at, (size_t)(rank - axis));
 }
 
-/* -> y, mean, 1/deviation. The latter two are nodes of their own, gone when nobody reads them. */
+/* -> y, mean, 1/deviation. The latter two are nodes of their own, dropped where they are not read.
+ */
 static Value lower_native_layer_norm(Op *op)
 {
     Ox x = arg(op, "input");
@@ -443,16 +481,18 @@ static double rms_eps(Op *op, Ox x)
 {
     if (arg_given(op, "eps"))
         return arg_float(op, "eps");
-    return ox_ok(x) && dtype_of_parts(ox_dtype(x)) == DT_DOUBLE ? 2.220446049250313e-16
-                                                                : 1.1920928955078125e-07;
+    bool wide = ox_ok(x) && dtype_of_parts(ox_dtype(x)) == DT_DOUBLE;
+    return wide ? 2.220446049250313e-16 : 1.1920928955078125e-07;
 }
 
-/* Of complex numbers too the mean is of squares, not of sizes. */
+/* RMS norm of complex numbers: PyTorch takes the mean of their squares, not of their sizes. */
 static Ox complex_rms_norm(Op *op, Ox x, int axis, double eps)
 {
     Axes axes = { 0 };
-    for (int i = axis; i < ox_rank(x); i++)
-        axes.at[axes.n++] = i, axes.has[i] = true;
+    for (int i = axis; i < ox_rank(x); i++) {
+        axes.at[axes.n++] = i;
+        axes.has[i] = true;
+    }
     Ox weight = arg_opt(op, "weight");
     Ox mean = reduce(op, "ReduceMean", each_mul(op, x, x), &axes, true);
     Ox sum = each_add(op, mean, real_like(op, eps, x));
@@ -470,10 +510,9 @@ static Ox rms_norm(Op *op, Ox x, Dims shape, int axis, double eps)
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
-    return back_to(op,
-                   ox_with(op, "RMSNormalization", INPUTS(raised, scale), INT("axis", axis),
-                           FLOAT("epsilon", eps)),
-                   ox_dtype(x));
+    Ox y = ox_with(op, "RMSNormalization", INPUTS(raised, scale), INT("axis", axis),
+                   FLOAT("epsilon", eps));
+    return back_to(op, y, ox_dtype(x));
 }
 
 static Ox lower_rms_norm(Op *op)
@@ -488,7 +527,8 @@ static Ox lower_rms_norm(Op *op)
 /* -> y and 1/sqrt(mean of squares + eps) */
 static Value lower_fused_rms_norm(Op *op)
 {
-    Ox x = arg(op, "input"), out[2];
+    Ox x = arg(op, "input");
+    Ox out[2];
     Dims shape = arg_dims(op, "normalized_shape");
     double eps = rms_eps(op, x);
     int axis;
@@ -497,13 +537,14 @@ static Value lower_fused_rms_norm(Op *op)
     out[0] = rms_norm(op, x, shape, axis, eps);
     Ox square = ox(op, "Mul", x, x);
     Ox axes = last_axes(op, axis, ox_rank(x));
-    out[1] = inverse_root(op, ox_with(op, "ReduceMean", INPUTS(square, axes), INT("keepdims", 1)),
-                          eps);
+    Ox mean = ox_with(op, "ReduceMean", INPUTS(square, axes), INT("keepdims", 1));
+    out[1] = inverse_root(op, mean, eps);
     return result_tuple(op, out, 2);
 }
 
 /* ---- dropout ---- */
 
+/* x with elements replaced by 0 with probability p, the others divided by 1 - p. */
 static Ox drop(Op *op, Ox x, double p)
 {
     if (p < 0 || p > 1)
@@ -547,8 +588,8 @@ static Ox lower_feature_dropout(Op *op)
     return ox(op, "Mul", x, mask);
 }
 
-/* SELU's dropout: what is dropped becomes SELU's least value, and a line brings mean and variance
- * back. row->datum: whole channels. */
+/* SELU's dropout: a dropped element becomes SELU's least value, and a linear map restores mean and
+ * variance. row->datum: whole channels are dropped. */
 static Ox lower_alpha_dropout(Op *op)
 {
     const double least = -1.7580993408473766;
@@ -579,20 +620,19 @@ static Value lower_native_dropout(Op *op)
 {
     Ox x = arg(op, "input");
     Ox out[2] = { x };
-    if (arg_given(op, "train") ? arg_bool(op, "train") : true)
+    if (!arg_given(op, "train") || arg_bool(op, "train"))
         return val_tensor(
             op->cx, op_refuse(op, "it is in training mode; save the model after model.eval()"));
+    if (ox_ok(x) && ox_rank(x) < 0)
+        fail(op->cx, E_UNDECIDED, "the rank of native_dropout's input is not known");
     if (!ox_ok(x) || ox_rank(x) < 0)
-        return ox_ok(x)
-            ? (fail(op->cx, E_UNDECIDED, "the rank of native_dropout's input is not known"),
-               val_poison())
-            : val_poison();
+        return val_poison();
     out[1] = expand_dims(op, ox_bool(op->g, true), x->type->dim, ox_rank(x));
     return result_tuple(op, out, 2);
 }
 
-/* v * g / |v|, the norm over every dim but `dim`; -1: over all. How torch.nn.utils.weight_norm
- * keeps a weight. */
+/* v * g / |v|, the norm over every dim but `dim`, or over all for -1: torch.nn.utils.weight_norm
+ * keeps a weight as g and v. */
 static Ox lower_weight_norm(Op *op)
 {
     Ox v = arg(op, "v");

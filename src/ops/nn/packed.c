@@ -1,13 +1,14 @@
-/* packed.c - packed sequences: torch.nn.utils.rnn's pack_padded_sequence and what undoes it.
+/* packed.c - packed sequences: torch.nn.utils.rnn's pack_padded_sequence and pad_packed_sequence.
  *
- * The data of a packed sequence are the steps that are there, all sequences' first ones, then all
- * second ones, ..: rows of [steps * batch] where a mask is true. So everything between packing and
- * unpacking works on real data of a real size. When what is unpacked was packed by the very same
- * rows, the padded tensor is taken instead and nothing is scattered. */
+ * The data of packed sequences are the steps that each has, first all sequences' first ones, then
+ * all second ones, ..: the rows of [steps * batch] where a mask is true. So everything between
+ * packing and unpacking works on data of the real size. Data that packed_data made by the same rows
+ * are unpacked by taking the padded tensor behind them: nothing is scattered. */
 #include "ops/nn/rnn.h"
 
 /* ---- masks ---- */
 
+/* The sequences whose steps a mask [steps, batch] marks. False after an error. */
 static bool packed_by_mask(Op *op, Ox mask, Packed *p)
 {
     if (!ox_ok(mask))
@@ -21,24 +22,24 @@ static bool packed_by_mask(Op *op, Ox mask, Packed *p)
     return ox_ok(p->where);
 }
 
-/* How many of an axis of the mask are there. */
+/* How many are true along an axis of the mask, in type t. */
 static Ox counted(Op *op, Ox mask, int64_t axis, DType t)
 {
     Ox axes = ints(op, axis);
-    return ox_ok(mask)
-        ? ox_with(op, "ReduceSum", INPUTS(ox_cast(op->g, mask, t), axes), INT("keepdims", 0))
-        : POISON;
+    Ox one = ox_cast(op->g, mask, t);
+    return ox_with(op, "ReduceSum", INPUTS(one, axes), INT("keepdims", 0));
 }
 
 Ox packed_lengths(Op *op, const Packed *p, DType t) { return counted(op, p->mask, 0, t); }
 
-/* The mask that batch_sizes was counted from, by _pack_padded_sequence below; NULL when it was not.
- * The same nodes of a program's own may count another axis, or lengths that do not fall. */
+/* The mask from which _pack_padded_sequence below counted batch_sizes; NULL when it did not. The
+ * node's place decides: equal nodes of the program's own may count another axis, or lengths that do
+ * not fall. */
 static Ox mask_behind(Ctx *cx, Ox sizes)
 {
-    const Place *made = sizes->kind == OX_NODE && node_is(sizes->node, "ReduceSum")
-        ? place(cx, sizes->node->at)
-        : NULL;
+    if (sizes->kind != OX_NODE || !node_is(sizes->node, "ReduceSum"))
+        return NULL;
+    const Place *made = place(cx, sizes->node->at);
     if (!made || !str_is(made->name, "aten::_pack_padded_sequence"))
         return NULL;
     Ox cast = sizes->node->in[0];
@@ -53,7 +54,7 @@ static Ox range_to(Op *op, Dim end)
     return ox(op, "Range", first, last, one);
 }
 
-/* A 0-d count as a size; none is 0. */
+/* A 0-d count as a size, which is 1 or more. False after an error. */
 static bool counted_dim(Op *op, Ox v, Dim *out)
 {
     Str name;
@@ -72,8 +73,7 @@ bool packed_by_sizes(Op *op, Ox sizes, Dim batch, Packed *p)
     Ox mask = mask_behind(op->cx, sizes);
     if (!mask) {
         Ox first = ox_int(op->g, 0);
-        Ox most = batch ? NULL : ox(op, "Gather", sizes, first);
-        if (!batch && !counted_dim(op, most, &batch))
+        if (!batch && !counted_dim(op, ox(op, "Gather", sizes, first), &batch))
             return false;
         Ox each = unsqueeze_axis(op, sizes, 1);
         Ox row = range_to(op, batch);
@@ -84,7 +84,7 @@ bool packed_by_sizes(Op *op, Ox sizes, Dim batch, Packed *p)
 
 /* ---- data ---- */
 
-/* Rows one behind the other, [steps * batch, ..]. */
+/* x, [steps, batch, ..], as rows, [steps * batch, ..]. */
 static Ox as_rows(Op *op, const Packed *p, Ox x)
 {
     Dim dims[MAX_RANK] = { dim_mul(op->cx, p->steps, p->batch) };
@@ -101,7 +101,7 @@ Ox packed_data(Op *op, const Packed *p, Ox x)
     return ox_with(op, "Gather", INPUTS(rows, p->where), INT("axis", 0));
 }
 
-/* The padded tensor that packed_data read by the same rows; NULL when data came another way. */
+/* The padded tensor from which packed_data made `data` by the same rows; NULL when it did not. */
 static Ox padded_behind(Op *op, const Packed *p, Ox data)
 {
     if (data->kind != OX_NODE || !node_is(data->node, "Gather") || data->node->in[1] != p->where ||
@@ -116,9 +116,10 @@ static Ox padded_behind(Op *op, const Packed *p, Ox data)
     return whole ? x : NULL;
 }
 
+/* By a scatter into zeros, unless `data` came from a padded tensor by the same rows. */
 Ox unpacked(Op *op, const Packed *p, Ox data)
 {
-    Dim dims[MAX_RANK], rows[MAX_RANK];
+    Dim dims[MAX_RANK + 1], rows[MAX_RANK];
     int rank;
     if (!need_rank(op, data, 2, &rank))
         return POISON;
@@ -128,8 +129,10 @@ Ox unpacked(Op *op, const Packed *p, Ox data)
     dims[0] = p->steps;
     dims[1] = p->batch;
     rows[0] = dim_mul(op->cx, p->steps, p->batch);
-    for (int i = 1; i < rank; i++)
-        dims[i + 1] = rows[i] = ox_dim(data, i);
+    for (int i = 1; i < rank; i++) {
+        rows[i] = ox_dim(data, i);
+        dims[i + 1] = rows[i];
+    }
     Ox zeros = expand_dims(op, number_like(op, 0, data), rows, rank);
     Ox at = unsqueeze_axis(op, p->where, 1);
     return reshape_to(op, ox(op, "ScatterND", zeros, at, data), dims, rank + 1);
@@ -145,7 +148,8 @@ static Ox time_first(Op *op, Ox x)
     return permute_to(op, x, perm, ox_rank(x));
 }
 
-/* -> data, batch_sizes. As many steps as the longest has; lengths fall, says PyTorch. */
+/* -> (data, batch_sizes). There are as many steps as the longest sequence has. PyTorch demands that
+ * the lengths fall. */
 static Value lower__pack_padded_sequence(Op *op)
 {
     Ox x = arg(op, "input");
@@ -156,12 +160,12 @@ static Value lower__pack_padded_sequence(Op *op)
     int rank, one;
     if (!need_rank(op, x, 3, &rank) || !need_rank(op, lengths, 1, &one))
         return val_poison();
-    if (rank < 2 || one != 1)
-        return val_tensor(
-            op->cx,
-            op_fail(op, E_VALUE,
-                    "packing needs an input of rank 2 or more and lengths of rank 1, got %d and %d",
-                    rank, one));
+    if (rank < 2 || one != 1) {
+        fail(op->cx, E_VALUE,
+             "packing needs an input of rank 2 or more and lengths of rank 1, got %d and %d", rank,
+             one);
+        return val_poison();
+    }
     if (arg_bool(op, "batch_first"))
         x = time_first(op, x);
     Ox axes = ints(op, 0);
@@ -180,14 +184,35 @@ static Value lower__pack_padded_sequence(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* -> the padded tensor, with padding_value where nothing is, and the lengths. */
+/* x, [steps, batch, ..], with steps of `value` behind it until there are `total`, total_length of
+ * pad_packed_sequence; 0 or less: none. */
+static Ox with_total_length(Op *op, Ox x, Dim steps, Dim total, Ox value)
+{
+    Ctx *cx = op->cx;
+    Dim pads[2 * MAX_RANK];
+    Dim zero = dim_int(cx, 0);
+    if (!ox_ok(x) || dim_lt(cx, zero, total) == NO || dim_eq(cx, total, steps) == YES)
+        return x;
+    if (dim_lt(cx, total, steps) == YES)
+        return op_fail(op, E_VALUE,
+                       "Expected total_length to be at least the length of the longest sequence "
+                       "in input, but got total_length=%s and max sequence length being %s",
+                       dim_text(cx, total)->s, dim_text(cx, steps)->s);
+    int rank = ox_rank(x);
+    for (int i = 0; i < 2 * rank; i++)
+        pads[i] = i == rank ? dim_sub(cx, total, steps) : zero;
+    return ox(op, "Pad", x, ox_dims(op->g, pads, 2 * (size_t)rank), value);
+}
+
+/* -> (the padded tensor, with padding_value where a sequence has no step, the lengths) */
 static Value lower__pad_packed_sequence(Op *op)
 {
     Ctx *cx = op->cx;
     Ox data = arg(op, "data");
     Ox sizes = arg_typed(op, "batch_sizes", DT_INT64);
     Ox out[2];
-    Dim total = arg_dim_expr(op, "total_length"); /* -1 or 0: as long as the longest */
+    Dim total = arg_dim_expr(op, "total_length");
+    Dim dims[MAX_RANK];
     Packed p;
     if (ctx_failed(cx) || !ox_ok(data) || !packed_by_sizes(op, sizes, NULL, &p))
         return val_poison();
@@ -195,26 +220,14 @@ static Value lower__pad_packed_sequence(Op *op)
     Ox value = ox_ok(data) ? number_as(op, arg_value(op, "padding_value"), ox_dtype(data)) : POISON;
     if (!ox_ok(x) || !ox_ok(value))
         return val_poison();
-    Dim dims[MAX_RANK], zero = dim_int(cx, 0);
     for (int i = 0; i < ox_rank(x); i++)
         dims[i] = i < 2 ? ox_dim(p.mask, i) : dim_int(cx, 1);
     Ox there = reshape_to(op, p.mask, dims, ox_rank(x));
-    x = ox(op, "Where", there, x, value);
-    if (ox_ok(x) && dim_lt(cx, zero, total) != NO && dim_eq(cx, total, p.steps) != YES) {
-        if (dim_lt(cx, total, p.steps) == YES)
-            return val_tensor(
-                cx,
-                op_fail(op, E_VALUE,
-                        "Expected total_length to be at least the length of the longest sequence "
-                        "in input, but got total_length=%s and max sequence length being %s",
-                        dim_text(cx, total)->s, dim_text(cx, p.steps)->s));
-        Dim pads[2 * MAX_RANK];
-        int rank = ox_rank(x);
-        for (int i = 0; i < 2 * rank; i++)
-            pads[i] = i == rank ? dim_sub(cx, total, p.steps) : zero;
-        x = ox(op, "Pad", x, ox_dims(op->g, pads, 2 * (size_t)rank), value);
-    }
-    out[0] = ox_ok(x) && arg_bool(op, "batch_first") ? time_first(op, x) : x;
+    Ox padded = ox(op, "Where", there, x, value);
+    padded = with_total_length(op, padded, p.steps, total, value);
+    if (!ox_ok(padded))
+        return val_poison();
+    out[0] = arg_bool(op, "batch_first") ? time_first(op, padded) : padded;
     out[1] = packed_lengths(op, &p, DT_INT64);
     return result_tuple(op, out, 2);
 }

@@ -1,22 +1,24 @@
 /* pool.c - pooling over one, two or three axes, and adaptive pooling. Rank is a parameter.
  *
- * Adaptive pooling asks for output sizes. Window i of n outputs over a size s is [floor(i s / n),
- * ceil((i + 1) s / n)): equal windows are an ordinary pool; else, as windows are boxes, each axis
- * is reduced by itself, slice by slice where the sizes are known. Where they are not, infinite
- * numbers make NaN of a mean's neighbours. */
+ * Adaptive pooling is given output sizes: window i of n over a size s is [floor(i s / n),
+ * ceil((i + 1) s / n)). Equal windows are an ordinary pool. Else each axis is reduced by itself,
+ * which windows that are boxes allow: slice by slice where the sizes are known, by a product with a
+ * matrix where they are not (there an infinite number makes NaN of other windows' means). */
 #include "ops/internal.h"
 
 #include <math.h>
 
 typedef struct Pool {
     Ox x;
-    int n;             /* spatial axes */
-    bool alone;        /* the input had no batch axis */
-    bool ceil, larger; /* larger: a dilated window is larger than the padded image */
+    int n;       /* spatial axes */
+    bool alone;  /* the input had no batch axis */
+    bool ceil;   /* ceil_mode */
+    bool larger; /* a dilated window is larger than the padded image */
     int64_t kernel[MAX_RANK], stride[MAX_RANK], pad[MAX_RANK], dilation[MAX_RANK];
 } Pool;
 
-/* The input with a batch axis. */
+/* Argument self, of n spatial axes, with a batch axis. *alone: it had none. False after an error.
+ */
 static bool pool_input(Op *op, int n, Ox *x, bool *alone)
 {
     int rank;
@@ -39,24 +41,27 @@ static Ox without_batch(Op *op, Ox y, bool alone)
     return alone ? ox(op, "Squeeze", y, axes) : y;
 }
 
+/* One number for each axis. Of a parameter that is empty or that the schema lacks they are `deflt`;
+ * if that is NULL, 0 for the padding and 1 for any other. False after an error. */
 static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64_t *out)
 {
     Ints v = { 0 };
     if (has_param(op, name))
         v = arg_ints_n(op, name, n);
+    const int64_t *from = v.n ? v.at : deflt;
     for (int i = 0; i < n; i++)
-        out[i] = v.n ? v.at[i] : deflt ? deflt[i] : strcmp(name, "padding") != 0;
+        out[i] = from ? from[i] : strcmp(name, "padding") != 0;
     return !ctx_failed(op->cx);
 }
 
-/* What is left of axis i of this size behind its first window */
+/* How many elements of axis i, of this size and padded, lie behind its first window. */
 static int64_t room_behind(const Pool *p, int i, int64_t size)
 {
     return size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
 }
 
-/* With ceil_mode a window may be larger than the padded image: its one place ends where that ends.
- * ONNX has no dilated window like that. */
+/* With ceil_mode a window may be larger than the padded image: it has one place, and ends where the
+ * image ends. ONNX has no dilated window like that (p->larger). */
 static void fit_windows(Pool *p)
 {
     int64_t size;
@@ -71,7 +76,7 @@ static void fit_windows(Pool *p)
     }
 }
 
-/* Only the batch may be empty; `from`: the first axis that may not. */
+/* Only axes before `from` may be empty. False after PyTorch's error. */
 static bool not_empty(Op *op, Ox x, int from)
 {
     for (int i = from; i < ox_rank(x); i++)
@@ -83,7 +88,7 @@ static bool not_empty(Op *op, Ox x, int from)
     return true;
 }
 
-/* row->datum: how many axes */
+/* Reads the arguments of a pool; row->datum: the number of spatial axes. False after an error. */
 static bool pool_args(Op *op, Pool *p)
 {
     *p = (Pool){ .n = (int)op->row->datum };
@@ -104,35 +109,41 @@ static bool pool_args(Op *op, Pool *p)
     return not_empty(op, p->x, 1);
 }
 
+/* The padding as ONNX's `pads`. */
 static void both_sides(const Pool *p, int64_t *out)
 {
-    for (int i = 0; i < p->n; i++)
-        out[i] = out[p->n + i] = p->pad[i];
+    for (int i = 0; i < p->n; i++) {
+        out[i] = p->pad[i];
+        out[p->n + i] = p->pad[i];
+    }
 }
 
 /* ---- by windows: each axis is cut into windows that are reduced ---- */
 
-/* How many windows an axis has: with ceil_mode the last one must begin in the image or in the
- * padding before it. */
+/* -> the size of axis i and how many windows it has; with ceil_mode the last one must begin in the
+ * image or in the padding before it. False after an error or refusal. */
 static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *count)
 {
-    if (!dim_known(ox_dim(p->x, 2 + i), size))
-        return op_refuse(op,
-                         "the windows along axis %d cannot be counted, as its size is not known: "
-                         "give it with -i",
-                         2 + i),
-               false;
+    if (!dim_known(ox_dim(p->x, 2 + i), size)) {
+        op_refuse(op,
+                  "the windows along axis %d cannot be counted, as its size is not known: "
+                  "give it with -i",
+                  2 + i);
+        return false;
+    }
     int64_t room = room_behind(p, i, *size);
     if (room < 0 && (!p->ceil || room <= -p->stride[i]))
         return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i,
                     type_text(op->cx, p->x->type)->s);
-    *count = (p->ceil ? (room + p->stride[i] - 1) / p->stride[i] : room / p->stride[i]) + 1;
-    *count -= p->ceil && (*count - 1) * p->stride[i] >= *size + p->pad[i];
+    int64_t more = p->ceil ? p->stride[i] - 1 : 0;
+    *count = (room + more) / p->stride[i] + 1;
+    if (p->ceil && (*count - 1) * p->stride[i] >= *size + p->pad[i])
+        --*count;
     return true;
 }
 
-/* Of axis i: how many windows it has, and how much of its end none of them reaches; below 0 the
- * last one reaches beyond it. */
+/* -> how many windows axis i has, and how many elements at its end none of them reaches; below 0,
+ * the last one reaches beyond it. False after an error or refusal. */
 static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *count, int64_t *unread)
 {
     int64_t size;
@@ -145,7 +156,8 @@ static bool end_of_axis(Op *op, const Pool *p, int i, int64_t *count, int64_t *u
 /* The sum in each window; the padding is 0. */
 static Ox sums_by_windows(Op *op, const Pool *p)
 {
-    int64_t pads[2 * MAX_RANK] = { 0 }, count[MAX_RANK], unread;
+    int64_t pads[2 * MAX_RANK] = { 0 };
+    int64_t count[MAX_RANK], unread;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
         if (!end_of_axis(op, p, i, &count[i], &unread))
@@ -157,67 +169,85 @@ static Ox sums_by_windows(Op *op, const Pool *p)
     Ox zero = number_like(op, 0, p->x);
     Ox x = ox(op, "Pad", p->x, list, zero);
     for (int i = 0; i < p->n; i++) {
-        Ox windows = windows_along(
-            op, x, 2 + i,
-            (Windows1d){ p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) });
+        Windows1d each = { p->kernel[i], p->dilation[i], p->stride[i], dim_int(op->cx, count[i]) };
+        Ox windows = windows_along(op, x, 2 + i, each);
         Ox axes = ints(op, 2 + i);
         x = ox_with(op, "ReduceSum", INPUTS(windows, axes), INT("keepdims", 0));
     }
     return x;
 }
 
-/* ---- the largest of what MaxPool does not take: each axis is cut into windows, and what of them
- * lies beyond the border counts for the nearest inside ---- */
+/* ---- max pools that MaxPool does not do: the elements of a window beyond the border are replaced
+ * by its nearest element inside ---- */
 
-/* [taps, windows]: the places along the axis. */
-static Ox places_along(Op *op, const Pool *p, int i)
+/* Window k of axis i, whose taps from low to high are in the image. False: none is. */
+static bool taps_inside(const Pool *p, int i, int64_t size, int64_t from, int64_t *low,
+                        int64_t *high)
 {
-    int64_t size, count;
-    int64_t taps = p->kernel[i];
     int64_t step = p->dilation[i];
-    if (!count_windows(op, p, i, &size, &count))
-        return POISON;
-    int64_t *at = new_array(op->cx, int64_t, taps *count);
-    for (int64_t k = 0; at && k < count; k++) {
-        int64_t from = k * p->stride[i] - p->pad[i];
-        int64_t low = from < 0 ? (-from + step - 1) / step : 0;
-        int64_t high = (size - 1 - from) / step;
-        if (from >= size || (high = high < taps ? high : taps - 1) < low)
-            return op_refuse(op, "a window that lies outside of the image");
-        for (int64_t t = 0; t < taps; t++)
-            at[t * count + k] = from + step * (t < low ? low : t > high ? high : t);
-    }
-    return at
-        ? ox_const(op->g, const_make(op->cx, DT_INT64, 2, (const int64_t[]){ taps, count }, at))
-        : POISON;
+    int64_t last = p->kernel[i] - 1;
+    *low = from < 0 ? (-from + step - 1) / step : 0;
+    *high = (size - 1 - from) / step;
+    if (*high > last)
+        *high = last;
+    return from < size && *low <= *high;
 }
 
-/* Where in its image the largest of each window is. at: where what the windows hold came from, NULL
- * for the first axis; worth: a step along this axis. */
+/* [taps, windows]: the place of each tap of each window along axis i. */
+static Ox places_along(Op *op, const Pool *p, int i)
+{
+    int64_t size, count, n, low, high;
+    int64_t taps = p->kernel[i];
+    if (!count_windows(op, p, i, &size, &count))
+        return POISON;
+    if (!mul_ok(taps, count, &n))
+        return op_fail(op, E_LIMIT, "%lld windows of %lld elements along axis %d", (long long)count,
+                       (long long)taps, 2 + i);
+    int64_t *at = new_array(op->cx, int64_t, n);
+    if (!at)
+        return POISON;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t from = k * p->stride[i] - p->pad[i];
+        if (!taps_inside(p, i, size, from, &low, &high))
+            return op_refuse(op, "a window that lies outside of the image");
+        for (int64_t t = 0; t < taps; t++) {
+            int64_t near = t < low ? low : t;
+            at[t * count + k] = from + p->dilation[i] * (near > high ? high : near);
+        }
+    }
+    const int64_t dims[] = { taps, count };
+    return ox_const(op->g, const_make(op->cx, DT_INT64, 2, dims, at));
+}
+
+/* The index in its flattened image of the largest element of each window. at: the indices that the
+ * axes behind this one have given, or NULL; worth: how much a step along this axis adds. */
 static Ox largest_at(Op *op, Ox windows, Ox at, Ox places, int axis, Dim worth)
 {
-    Dim lying[MAX_RANK];
+    Dim dims[MAX_RANK];
     if (!ox_ok(windows))
         return POISON;
     for (int k = 0; k < ox_rank(windows); k++)
-        lying[k] = k == axis || k == axis + 1 ? ox_dim(places, k - axis) : dim_int(op->cx, 1);
-    Ox upright = reshape_to(op, places, lying, ox_rank(windows));
-    Ox whole = ox(op, "Mul", upright, ox_dim_value(op->g, worth));
+        dims[k] = k == axis || k == axis + 1 ? ox_dim(places, k - axis) : dim_int(op->cx, 1);
+    Ox along = reshape_to(op, places, dims, ox_rank(windows));
+    Ox whole = ox(op, "Mul", along, ox_dim_value(op->g, worth));
     Ox axes = ints(op, axis);
-    if (at)
-        whole = ox(op, "Add", ox_with(op, "Gather", INPUTS(at, places), INT("axis", axis)), whole);
-    else
+    if (at) {
+        Ox behind = ox_with(op, "Gather", INPUTS(at, places), INT("axis", axis));
+        whole = ox(op, "Add", behind, whole);
+    } else {
         whole = expand_dims(op, whole, windows->type->dim, ox_rank(windows));
+    }
     Ox row = ox_with(op, "ArgMax", INPUTS(windows), INT("axis", axis), INT("keepdims", 1));
-    return ox(op, "Squeeze", ox_with(op, "GatherElements", INPUTS(whole, row), INT("axis", axis)),
-              axes);
+    Ox picked = ox_with(op, "GatherElements", INPUTS(whole, row), INT("axis", axis));
+    return ox(op, "Squeeze", picked, axes);
 }
 
-/* Axis by axis from the last: the first of equal ones in reading order wins. */
+/* -> out[0], the largest of each window; out[1], its index, if n_out is 2. Goes axis by axis from
+ * the last, so that the first of equal elements in reading order wins. ReduceMax takes no int16. */
 static void max_by_windows(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
     Ox x = ox_dtype(p->x) == DT_INT16 ? ox_cast(op->g, p->x, DT_INT32) : p->x;
-    Ox at = NULL; /* ReduceMax takes no int16 */
+    Ox at = NULL;
     Dim worth = dim_int(op->cx, 1);
     for (int i = p->n - 1; i >= 0; i--) {
         Ox places = places_along(op, p, i);
@@ -232,31 +262,40 @@ static void max_by_windows(Op *op, const Pool *p, Ox *out, size_t n_out)
         out[1] = without_batch(op, at, p->alone);
 }
 
-/* What a sum is divided by: the numbers of each window, those of the padding too or not. */
+/* How many elements each window of axis i has, those of the padding too or not: of rank p->n. */
+static Ox window_sizes_along(Op *op, const Pool *p, int i, bool with_padding)
+{
+    int64_t size, count;
+    Dim dims[MAX_RANK];
+    if (!count_windows(op, p, i, &size, &count))
+        return POISON;
+    int64_t *wide = new_array(op->cx, int64_t, count + 1);
+    if (!wide)
+        return POISON;
+    int64_t last = with_padding ? size + p->pad[i] : size;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t from = k * p->stride[i] - p->pad[i];
+        int64_t to = from + p->kernel[i];
+        int64_t begin = with_padding || from > 0 ? from : 0;
+        wide[k] = (to < last ? to : last) - begin;
+    }
+    for (int k = 0; k < p->n; k++)
+        dims[k] = dim_int(op->cx, k == i ? count : 1);
+    return reshape_to(op, ox_ints(op->g, wide, (size_t)count), dims, p->n);
+}
+
+/* The divisor of each window's sum. */
 static Ox window_sizes(Op *op, const Pool *p, bool with_padding)
 {
-    Ox all = NULL;
-    for (int i = 0; i < p->n; i++) {
-        int64_t size, count;
-        if (!count_windows(op, p, i, &size, &count))
-            return POISON;
-        int64_t *wide = new_array(op->cx, int64_t, count + 1);
-        for (int64_t k = 0; wide && k < count; k++) {
-            int64_t from = k * p->stride[i] - p->pad[i];
-            int64_t to = from + p->kernel[i];
-            int64_t last = with_padding ? size + p->pad[i] : size;
-            wide[k] = (to < last ? to : last) - (with_padding || from > 0 ? from : 0);
-        }
-        Dim lying[MAX_RANK];
-        for (int k = 0; k < p->n; k++)
-            lying[k] = dim_int(op->cx, k == i ? count : 1);
-        Ox along = wide ? reshape_to(op, ox_ints(op->g, wide, (size_t)count), lying, p->n) : POISON;
-        all = all ? ox(op, "Mul", all, along) : along;
+    Ox all = window_sizes_along(op, p, 0, with_padding);
+    for (int i = 1; i < p->n && ox_ok(all); i++) {
+        Ox along = window_sizes_along(op, p, i, with_padding);
+        all = ox(op, "Mul", all, along);
     }
     return ox_cast(op->g, all, ox_dtype(p->x));
 }
 
-/* Doubles of a size that is not known stay a node. */
+/* Is the average a sum of windows? Doubles of dynamic size stay an AveragePool. */
 static bool averaged_by_windows(Op *op, const Pool *p)
 {
     bool known = true;
@@ -265,8 +304,9 @@ static bool averaged_by_windows(Op *op, const Pool *p)
     return needs_windows(op, p->x) && (known || dtype_is_int(ox_dtype(p->x)));
 }
 
-/* Before opset 10 there is no ceil_mode: how far the last windows reach beyond the end is padding
- * there. False: it is there, or not asked for, or nobody knows how far that is. */
+/* Before opset 10 there is no ceil_mode: padding is added to `pads` by as much as the last windows
+ * reach beyond the end. False: there is ceil_mode, or it is not wanted, or the sizes are not
+ * known. */
 static bool padded_for_ceil(Op *op, const Pool *p, int64_t *pads)
 {
     int64_t count, unread;
@@ -281,8 +321,8 @@ static bool padded_for_ceil(Op *op, const Pool *p, int64_t *pads)
 
 /* ---- max ---- */
 
-/* The number of a place in its own image, as PyTorch counts; ONNX counts through batch and
- * channels. */
+/* An index in its own flattened image, as PyTorch has it; ONNX counts through batch and channels.
+ */
 static Ox place_in_image(Op *op, const Pool *p, Ox indices)
 {
     Dim size = dim_product(op->cx, p->x->type->dim + 2, p->n);
@@ -290,6 +330,7 @@ static Ox place_in_image(Op *op, const Pool *p, Ox indices)
     return ox(op, "Mod", indices, by);
 }
 
+/* -> out[0], the largest of each window; out[1], its index, if n_out is 2. False after an error. */
 static bool max_pool(Op *op, const Pool *p, Ox *out, size_t n_out)
 {
     int64_t pads[2 * MAX_RANK];
@@ -329,8 +370,8 @@ static Value lower_max_pool_with_indices(Op *op)
 
 /* ---- average ---- */
 
-/* The sum in each window: the padded input with enough behind it that no window is cut, so that
- * each mean is of a whole one. */
+/* The sum in each window as its mean times its size. The input is padded until no window is cut, so
+ * that each mean is of a whole one. */
 static Ox window_sums(Op *op, const Pool *p)
 {
     int64_t pads[2 * (MAX_RANK + 2)] = { 0 };
@@ -355,9 +396,9 @@ static Ox window_sums(Op *op, const Pool *p)
     return ox(op, "Mul", mean, factor);
 }
 
-/* Padding counts, what ceil_mode adds behind it does not: padding that is part of the image says so
- * to every runtime (ONNX Runtime before 1.18 divides by the whole window otherwise). Axes that need
- * no ceil_mode end with their last window. */
+/* The average with count_include_pad and ceil_mode: padding counts, elements that ceil_mode adds
+ * behind it do not. The padding is made part of the image by a Pad, since ONNX Runtime before 1.18
+ * divides by the whole window otherwise. Axes that need no ceil_mode end with their last window. */
 static Ox average_of_padded(Op *op, const Pool *p)
 {
     int64_t pads[2 * (MAX_RANK + 2)] = { 0 };
@@ -371,18 +412,21 @@ static Ox average_of_padded(Op *op, const Pool *p)
         pads[rank + 2 + i] = p->pad[i] - (unread > 0 ? unread : 0);
     }
     bool ceil = !padded_for_ceil(op, p, behind);
+    Attr at_end = ceil ? NO_ATTR : INT_LIST("pads", behind, 2 * (size_t)p->n);
     Ox list = ox_ints(op->g, pads, 2 * (size_t)rank);
     Ox zero = number_like(op, 0, p->x);
     Ox padded = ox(op, "Pad", p->x, list, zero);
     return ox_with(op, "AveragePool", INPUTS(padded), INT("ceil_mode", ceil),
-                   INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
-                   ceil ? NO_ATTR : INT_LIST("pads", behind, 2 * (size_t)p->n),
+                   INT_LIST("kernel_shape", p->kernel, (size_t)p->n), at_end,
                    INT_LIST("strides", p->stride, (size_t)p->n));
 }
 
+/* The average as an AveragePool. ceil_mode is asked for only where a window needs it, or where the
+ * sizes are not known. */
 static Ox average(Op *op, Pool *p)
 {
-    int64_t pads[2 * MAX_RANK], count, unread;
+    int64_t pads[2 * MAX_RANK];
+    int64_t count, unread;
     bool padded = false;
     bool known = true;
     bool beyond = false;
@@ -407,38 +451,49 @@ static Ox average(Op *op, Pool *p)
         INT_LIST("strides", p->stride, (size_t)p->n));
 }
 
+/* divisor_override: each window's sum is divided by that number, whatever the window holds. */
+static Ox average_by_divisor(Op *op, const Pool *p)
+{
+    double by = (double)arg_int(op, "divisor_override");
+    if (by == 0)
+        return op_fail(op, E_VALUE, "divisor must be not zero");
+    Ox sums = averaged_by_windows(op, p) ? sums_by_windows(op, p) : window_sums(op, p);
+    Ox divisor = number_like(op, by, p->x);
+    return ox(op, "Div", sums, divisor);
+}
+
+static Ox averaged(Op *op, Pool *p)
+{
+    if (has_param(op, "divisor_override") && arg_given(op, "divisor_override"))
+        return average_by_divisor(op, p);
+    if (!averaged_by_windows(op, p))
+        return average(op, p);
+    Ox sums = sums_by_windows(op, p);
+    Ox sizes = window_sizes(op, p, arg_bool(op, "count_include_pad"));
+    return ox(op, "Div", sums, sizes);
+}
+
 static Ox lower_avg_pool(Op *op)
 {
     Pool p;
     if (!pool_args(op, &p))
         return POISON;
-    if (has_param(op, "divisor_override") && arg_given(op, "divisor_override")) {
-        double by = (double)arg_int(op, "divisor_override");
-        if (by == 0)
-            return op_fail(op, E_VALUE, "divisor must be not zero");
-        Ox sums = averaged_by_windows(op, &p) ? sums_by_windows(op, &p) : window_sums(op, &p);
-        Ox divisor = number_like(op, by, p.x);
-        return without_batch(op, ox(op, "Div", sums, divisor), p.alone);
-    }
-    if (averaged_by_windows(op, &p)) {
-        Ox sums = sums_by_windows(op, &p);
-        Ox by = window_sizes(op, &p, arg_bool(op, "count_include_pad"));
-        return without_batch(op, ox(op, "Div", sums, by), p.alone);
-    }
-    return without_batch(op, average(op, &p), p.alone);
+    return without_batch(op, averaged(op, &p), p.alone);
 }
 
 /* ---- adaptive ---- */
 
 typedef struct Adaptive {
     Ox x;
-    int n;
-    bool alone, all_one, equal;
+    int n;        /* spatial axes */
+    bool alone;   /* the input had no batch axis */
+    bool all_one; /* every output size is 1 */
+    bool equal;   /* every axis is cut into windows of one static size, `kernel` */
     Dim size[MAX_RANK];
     int64_t kernel[MAX_RANK];
 } Adaptive;
 
-/* row->datum: how many axes. equal: every axis is cut into windows of one static size. */
+/* Reads the arguments; row->datum: the number of spatial axes. False after an error. */
 static bool adaptive_args(Op *op, Adaptive *a)
 {
     *a = (Adaptive){ .n = (int)op->row->datum, .all_one = true, .equal = true };
@@ -460,13 +515,14 @@ static bool adaptive_args(Op *op, Adaptive *a)
     return true;
 }
 
-/* How one axis is reduced to n parts: values, and the place of the largest when `at` is there. */
+/* A tensor whose axes are reduced one after the other. */
 typedef struct Parts {
-    Ox values, at;
+    Ox values;
+    Ox at; /* of a maximum: its index over the axes that are reduced already; NULL: not wanted */
 } Parts;
 
-/* One window of an axis. at: places so far, over the axes behind; `stride`: what a step along this
- * axis is worth. */
+/* One window of an axis, `from` from its element `start` on, reduced to one element. `stride`: how
+ * much a step along the axis adds to an index; `places`: indices are wanted. */
 static Parts window(Op *op, const char *name, Parts from, int axis, int64_t start, Dim stride,
                     bool places)
 {
@@ -486,12 +542,14 @@ static Parts window(Op *op, const char *name, Parts from, int axis, int64_t star
     return out;
 }
 
-/* ---- of sizes that are not known: which elements belong to which window is computed too ---- */
+/* ---- of sizes that are not known: nodes compute which elements belong to which window ---- */
 
 typedef struct Windows {
-    Ox inside /* bool [parts, size] */, count /* [parts, 1], int64 */;
+    Ox inside; /* bool [parts, size] */
+    Ox count;  /* int64 [parts, 1] */
 } Windows;
 
+/* Window i of n over a size s is [i * s / n, ((i + 1) * s + n - 1) / n), in whole numbers. */
 static Windows windows_of(Op *op, Dim size, Dim parts)
 {
     Ox zero = ox_int(op->g, 0);
@@ -515,22 +573,42 @@ static Windows windows_of(Op *op, Dim size, Dim parts)
     return w;
 }
 
-/* The axis behind all others, or back from there. */
-static Ox turned(Op *op, Ox x, int axis, bool back)
+/* x with the axis put behind all others. */
+static Ox axis_last(Op *op, Ox x, int axis)
 {
-    int rank = ox_rank(x), perm[MAX_RANK];
+    int perm[MAX_RANK];
+    if (!ox_ok(x))
+        return x;
+    int rank = ox_rank(x);
     for (int i = 0; i < rank; i++)
-        perm[i] = back ? (i < axis        ? i
-                              : i == axis ? rank - 1
-                                          : i - 1)
-                       : (i < axis            ? i
-                              : i == rank - 1 ? axis
-                                              : i + 1);
-    return ox_ok(x) ? permute_to(op, x, perm, rank) : x;
+        perm[i] = i < axis ? i : i + 1;
+    perm[rank - 1] = axis;
+    return permute_to(op, x, perm, rank);
 }
 
-/* Means are a product with a matrix; the largest is looked for among the window's elements, all
- * others being -infinity. */
+/* x with its last axis put back to this place. */
+static Ox last_to_axis(Op *op, Ox x, int axis)
+{
+    int perm[MAX_RANK];
+    if (!ox_ok(x))
+        return x;
+    int rank = ox_rank(x);
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < axis ? i : i - 1;
+    perm[axis] = rank - 1;
+    return permute_to(op, x, perm, rank);
+}
+
+/* The mean of each window, as a product with a matrix of shares. */
+static Ox means_by_windows(Op *op, Ox x, const Windows *w, int axis)
+{
+    Ox inside = ox_cast(op->g, w->inside, ox_dtype(x));
+    Ox share = ox(op, "Div", inside, ox_cast(op->g, w->count, ox_dtype(x)));
+    return product_along(op, x, share, axis);
+}
+
+/* reduce_axis() for sizes that are not known. The largest of a window is that of all elements,
+ * where those outside of the window count as -infinity. */
 static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride,
                         bool places)
 {
@@ -538,55 +616,39 @@ static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim part
     Parts out = { POISON, POISON };
     if (!ox_ok(w.inside))
         return out;
-    DType t = ox_dtype(from.values);
     if (strcmp(name, "ReduceMean") == 0) {
-        Ox inside = ox_cast(op->g, w.inside, t);
-        Ox share = ox(op, "Div", inside, ox_cast(op->g, w.count, t));
-        out.values = product_along(op, from.values, share, axis);
+        out.values = means_by_windows(op, from.values, &w, axis);
         return out;
     }
-    Ox x = turned(op, from.values, axis, false);
-    Ox none = ox_number(op->g, t, -INFINITY);
+    Ox x = axis_last(op, from.values, axis);
+    Ox none = number_like(op, -INFINITY, from.values);
     Ox apart = unsqueeze_axis(op, x, ox_rank(x) - 1);
     Ox seen = ox(op, "Where", w.inside, apart, none);
     Ox last = ints(op, -1);
-    out.values = turned(op, ox_with(op, "ReduceMax", INPUTS(seen, last), INT("keepdims", 0)), axis,
-                        true);
+    Ox most = ox_with(op, "ReduceMax", INPUTS(seen, last), INT("keepdims", 0));
+    out.values = last_to_axis(op, most, axis);
     if (!places)
         return out;
     Ox at = ox_with(op, "ArgMax", INPUTS(seen), INT("axis", -1), INT("keepdims", 0));
     Ox by = ox_dim_value(op->g, stride);
     Ox whole = ox(op, "Mul", at, by);
-    if (from.at)
-        whole = ox(op, "Add", whole,
-                   ox_with(op, "GatherElements", INPUTS(turned(op, from.at, axis, false), at),
-                           INT("axis", -1)));
-    out.at = turned(op, whole, axis, true);
+    if (from.at) {
+        Ox all = axis_last(op, from.at, axis);
+        Ox behind = ox_with(op, "GatherElements", INPUTS(all, at), INT("axis", -1));
+        whole = ox(op, "Add", whole, behind);
+    }
+    out.at = last_to_axis(op, whole, axis);
     return out;
 }
 
-static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride,
-                         bool places)
+/* reduce_axis() for n windows of an axis of this size: slice by slice. */
+static Parts by_slices(Op *op, const char *name, Parts from, int axis, int64_t n, int64_t size,
+                       Dim stride, bool places)
 {
-    int64_t n, size;
-    Parts bad = { POISON, POISON };
-    if (!ox_ok(from.values))
-        return bad;
-    if (dim_is(parts, 1))
-        return window(op, name, from, axis, 0, stride, places);
-    if (dim_is(parts, 0)) {
-        Ox none = slice_axis(op, from.values, axis, parts, parts, 1);
-        return (Parts){ none, !places || !ox_ok(none) ? NULL : ox_cast(op->g, none, DT_INT64) };
-    }
-    bool same = dim_eq(op->cx, parts, ox_dim(from.values, axis)) == YES;
-    if (same && !places)
-        return from;
-    if (!dim_known(parts, &n) || !dim_known(ox_dim(from.values, axis), &size))
-        return by_windows(op, name, from, axis, parts, stride, places);
     Ox *values = new_array(op->cx, Ox, n + 1);
     Ox *at = new_array(op->cx, Ox, n + 1);
     if (!values || !at)
-        return bad;
+        return (Parts){ POISON, POISON };
     for (int64_t i = 0; i < n; i++) {
         int64_t start = i * size / n;
         int64_t end = ((i + 1) * size + n - 1) / n;
@@ -603,7 +665,31 @@ static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim par
     return out;
 }
 
-/* Axis by axis from the last: the first of equal ones in reading order wins, as in PyTorch. */
+/* One axis reduced to `parts` windows; name: ReduceMean or ReduceMax. `stride` and `places` are as
+ * in window(). */
+static Parts reduce_axis(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride,
+                         bool places)
+{
+    int64_t n, size;
+    if (!ox_ok(from.values))
+        return (Parts){ POISON, POISON };
+    if (dim_is(parts, 1))
+        return window(op, name, from, axis, 0, stride, places);
+    if (dim_is(parts, 0)) {
+        Parts none = { .values = slice_axis(op, from.values, axis, parts, parts, 1) };
+        if (places && ox_ok(none.values))
+            none.at = ox_cast(op->g, none.values, DT_INT64);
+        return none;
+    }
+    if (!places && dim_eq(op->cx, parts, ox_dim(from.values, axis)) == YES)
+        return from;
+    if (!dim_known(parts, &n) || !dim_known(ox_dim(from.values, axis), &size))
+        return by_windows(op, name, from, axis, parts, stride, places);
+    return by_slices(op, name, from, axis, n, size, stride, places);
+}
+
+/* All axes from the last one on, so that the first of equal elements in reading order wins, as in
+ * PyTorch. */
 static Parts reduce_axes(Op *op, const Adaptive *a, const char *name, bool places)
 {
     Parts now = { .values = a->x };
@@ -616,6 +702,7 @@ static Parts reduce_axes(Op *op, const Adaptive *a, const char *name, bool place
     return now;
 }
 
+/* The three arguments name ONNX's operators for one window, for equal windows, and for an axis. */
 static Ox adaptive_pool(Op *op, const Adaptive *a, const char *global, const char *equal,
                         const char *reduce)
 {
@@ -632,32 +719,33 @@ static Ox lower_adaptive_avg_pool(Op *op)
     Adaptive a;
     if (!adaptive_args(op, &a))
         return POISON;
-    return without_batch(
-        op, adaptive_pool(op, &a, "GlobalAveragePool", "AveragePool", "ReduceMean"), a.alone);
+    Ox y = adaptive_pool(op, &a, "GlobalAveragePool", "AveragePool", "ReduceMean");
+    return without_batch(op, y, a.alone);
 }
 
-/* -> values and places. Places are nodes of their own, gone when nobody reads them. */
+/* -> values and indices. The indices are nodes of their own, dropped where they are not read. */
 static Value lower_adaptive_max_pool(Op *op)
 {
     Adaptive a;
     Ox out[2];
     if (!adaptive_args(op, &a))
         return val_poison();
-    out[0] = without_batch(op, adaptive_pool(op, &a, "GlobalMaxPool", "MaxPool", "ReduceMax"),
-                           a.alone);
+    Ox y = adaptive_pool(op, &a, "GlobalMaxPool", "MaxPool", "ReduceMax");
+    out[0] = without_batch(op, y, a.alone);
     out[1] = without_batch(op, reduce_axes(op, &a, "ReduceMax", true).at, a.alone);
     return result_tuple(op, out, 2);
 }
 
-/* ---- the gradient: what each result was worth, to the place that it came from ---- */
+/* ---- the gradient: that of each result goes to the element it came from ---- */
 
-/* row->datum: how many axes */
+/* row->datum: the number of spatial axes */
 static Ox lower_max_pool_backward(Op *op)
 {
     Ox x = arg(op, "self");
     Ox grad = arg(op, "grad_output");
     Ox indices = arg(op, "indices");
-    int rank, n = (int)op->row->datum;
+    int n = (int)op->row->datum;
+    int rank;
     if (!ox_ok(grad) || !ox_ok(indices) || !need_rank(op, x, -1, &rank))
         return POISON;
     if (rank < n || ox_rank(grad) != rank || ox_rank(indices) != rank)
@@ -675,11 +763,14 @@ static Ox lower_max_pool_backward(Op *op)
     return ox_ok(sum) ? reshape_to(op, sum, x->type->dim, rank) : POISON;
 }
 
-/* ---- unpooling: each value to its place in an image of zeros ---- */
+/* ---- unpooling: each value goes to its place in an image of zeros ---- */
 
+/* indices are those of max_pool: places in the flattened image. row->datum: the number of spatial
+ * axes */
 static Ox lower_max_unpool(Op *op)
 {
-    Ox x, indices = arg(op, "indices");
+    Ox x;
+    Ox indices = arg(op, "indices");
     bool alone;
     int n = (int)op->row->datum;
     Dims size = arg_dims(op, "output_size");

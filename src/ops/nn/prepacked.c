@@ -1,24 +1,27 @@
 /* prepacked.c - layers as optimize_for_mobile leaves them: weights, sizes and bounds in an object
- * of XNNPACK, which the archive holds as the tuple of what it was made from. The layer is aten's,
- * and Clip where the result is bounded.
+ * of XNNPACK, which the archive holds as the tuple of the arguments that made it. The layer is
+ * aten's, and Clip where the result is bounded.
  *
  * Contexts of other phones' backends (Metal, Vulkan) hold weights in a layout of their own and are
- * refused; so is what optimize_for_inference leaves, whose weights are not in the file. */
+ * refused; so are models that optimize_for_inference has changed, whose weights are not in the
+ * file. */
 #include "ops/quantized/quantized.h"
 
 /* row->datum of a row that runs a context: how many of its items are the layer's arguments; the two
  * behind them are bounds. */
 enum { LINEAR = 2, CONV = 6, TRANSPOSED = 7 };
 
-/* The least and the largest value of the result, or None. */
+/* y cut off at these bounds, each of which may be None. */
 static Ox clamped(Op *op, Ox y, Value low, Value high)
 {
+    if (low.tag == V_NONE && high.tag == V_NONE)
+        return y;
     const Value args[] = { val_tensor(op->cx, y), low, high };
-    return low.tag == V_NONE && high.tag == V_NONE ? y : called(op, "aten::clamp", args, 3);
+    return called(op, "aten::clamp", args, 3);
 }
 
-/* (weight, bias, stride, padding, dilation, groups, low, high); transposed: output_padding stands
- * before dilation. */
+/* The convolution of argument X with a context's items: weight, bias, stride, padding, then
+ * output_padding if it is transposed, dilation, groups. */
 static Ox run_conv(Op *op, const Value *item, bool transposed)
 {
     const Value none[] = { val_int(0), val_int(0) };
@@ -48,8 +51,8 @@ static Value lower_prepack(Op *op)
     return val_tuple(op->cx, op->call->arg, op->call->schema->n_param);
 }
 
-/* optimize_for_inference puts weights into oneDNN's own tensors, and saving loses them. Nothing
- * else about such a file is worth saying. */
+/* optimize_for_inference puts weights into oneDNN's own tensors, and saving loses them. That is the
+ * one error of such a file: others would only hide it. */
 static Value lower_lost_weights(Op *op)
 {
     fail(op->cx, E_UNSUPPORTED,
@@ -58,13 +61,14 @@ static Value lower_lost_weights(Op *op)
     return val_poison();
 }
 
-/* Into oneDNN's layout and back: ONNX has but one. */
+/* Into oneDNN's layout and back: ONNX has a single layout. */
 static Ox lower_layout(Op *op)
 {
     Ox x = arg(op, "self");
     return ox_cast(op->g, x, arg_dtype(op, "dtype", ox_dtype(x)));
 }
 
+/* aten::convolution, not transposed, of as many spatial axes as the input has. */
 static Ox lower_mkldnn_convolution(Op *op)
 {
     const Value *a = op->call->arg;
@@ -73,15 +77,8 @@ static Ox lower_mkldnn_convolution(Op *op)
     int rank;
     if (!need_rank(op, x, 4, &rank))
         return POISON;
-    const Value args[] = { a[0],
-                           a[1],
-                           a[2],
-                           a[3],
-                           a[4],
-                           a[5],
-                           val_bool(false),
-                           val_list(op->cx, none, rank > 4 ? 3 : 2, "int"),
-                           a[6] };
+    Value no_extra = val_list(op->cx, none, rank > 4 ? 3 : 2, "int");
+    const Value args[] = { a[0], a[1], a[2], a[3], a[4], a[5], val_bool(false), no_extra, a[6] };
     return called(op, "aten::convolution", args, COUNT(args));
 }
 

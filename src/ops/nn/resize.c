@@ -1,12 +1,13 @@
-/* resize.c - upsample_*: Resize in ONNX's words.
+/* resize.c - upsample_* as ONNX's Resize.
  *
- * Either the sizes are given or the scales. A scale that is given also says where samples are taken
- * (PyTorch uses it, not the quotient of the sizes), so it is handed on as it is; sizes only where
+ * Either sizes are given or scales. A given scale also says where samples are taken (PyTorch uses
+ * it, not the quotient of the sizes), so Resize gets it as it is. Resize gets sizes only where
  * PyTorch computes the quotient itself. */
 #include "ops/nn/resize.h"
 
 #include <math.h>
 
+/* A positive number; false for anything else. */
 static bool scale_of(Value v, double *out)
 {
     if (v.tag != V_FLOAT && v.tag != V_INT)
@@ -15,7 +16,7 @@ static bool scale_of(Value v, double *out)
     return *out > 0;
 }
 
-/* The .vec form: output_size or a list of scale_factors. */
+/* The .vec form: output_size or a list of scale_factors. False after an error or refusal. */
 static bool target_vec(Op *op, Target *t)
 {
     if (arg_given(op, "output_size")) {
@@ -30,12 +31,14 @@ static bool target_vec(Op *op, Target *t)
                     "Input and scale_factors must have the same number of spatial dimensions");
     t->scaled = true;
     for (int i = 0; i < t->spatial; i++)
-        if (!scale_of(v.tuple->at[i], &t->scale[i]))
-            return op_refuse(op, "scale factors that are not known"), false;
+        if (!scale_of(v.tuple->at[i], &t->scale[i])) {
+            op_refuse(op, "scale factors that are not known");
+            return false;
+        }
     return true;
 }
 
-/* The plain form: the sizes, and perhaps every scale. */
+/* The plain form: the sizes, and all scales or none. False after an error or refusal. */
 static bool target_plain(Op *op, Target *t)
 {
     static const char *const names[4][3] = {
@@ -46,18 +49,21 @@ static bool target_plain(Op *op, Target *t)
     for (int i = 0; i < t->spatial && !ctx_failed(op->cx); i++)
         given += scale_of(arg_value(op, names[t->spatial][i]), &t->scale[i]);
     t->scaled = given == t->spatial;
-    if (given && !t->scaled)
-        return op_refuse(op, "a scale for some of the axes only"), false;
+    if (given && !t->scaled) {
+        op_refuse(op, "a scale for some of the axes only");
+        return false;
+    }
     return !ctx_failed(op->cx);
 }
 
 /* ---- the scale as ONNX keeps it, a float32 ---- */
 
-/* What ONNX makes of n elements, in float32; PyTorch computes it in double. */
+/* The size that ONNX gives n elements, in float32; PyTorch computes it in double. */
 static int64_t onnx_size(int64_t n, float scale) { return (int64_t)floorf((float)n * scale); }
 
 enum { SIZES_TRIED = 1 << 16 }; /* of a size that is not known, from the smallest on */
 
+/* Does the float32 `kept` give the sizes that `scale` gives? */
 static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
 {
     int64_t lo, hi;
@@ -68,15 +74,17 @@ static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
     return true;
 }
 
-/* The float32 nearest to scale that gives PyTorch's sizes: it or a neighbour, which moves no sample
- * by more than a rounding. */
+/* The float32 nearest to scale that gives PyTorch's sizes: itself or a neighbour, which moves no
+ * sample by more than a rounding. False: none of them does. */
 static bool float_scale(Ctx *cx, Dim in, double scale, float *out)
 {
     float near = (float)scale;
     float try[3] = { near, nextafterf(near, INFINITY), nextafterf(near, 0) };
-    for (int i = 0; i < 3; i++)
-        if (scale_agrees(cx, in, scale, *out = try[i]))
+    for (int i = 0; i < 3; i++) {
+        *out = try[i];
+        if (scale_agrees(cx, in, scale, *out))
             return true;
+    }
     return false;
 }
 
@@ -91,6 +99,7 @@ bool resize_scale(Op *op, Ox x, const Target *t, int i, float *out)
     return true;
 }
 
+/* Resize's `scales`. False after a refusal. */
 static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
 {
     float all[MAX_RANK] = { 1, 1 };
@@ -107,7 +116,7 @@ static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
     return true;
 }
 
-/* floor(in * scale), in double as PyTorch computes it, where in is not known. */
+/* floor(in * scale), in double as PyTorch computes it, by nodes. False after an error. */
 static bool scaled_size(Op *op, Dim in, double scale, Dim *out)
 {
     Ox n = ox_dim_value(op->g, in);
@@ -132,6 +141,7 @@ bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out)
     return true;
 }
 
+/* Resize's `sizes`. */
 static Ox sizes_value(Op *op, Ox x, const Target *t)
 {
     Dim all[MAX_RANK] = { ox_dim(x, 0), ox_dim(x, 1) };
@@ -143,8 +153,8 @@ static Ox sizes_value(Op *op, Ox x, const Target *t)
 
 /* ---- Resize ---- */
 
-/* The scale says where samples are taken also where the size given is another: then what is too
- * much is cut off. */
+/* y, resized by scales, cut to the sizes where both are given: the scale then only says where
+ * samples are taken. */
 static Ox cut_to_size(Op *op, Ox y, const Target *t)
 {
     for (int i = 0; i < t->spatial && ox_ok(y) && t->size.n; i++) {
@@ -165,55 +175,62 @@ static Ox cut_to_size(Op *op, Ox y, const Target *t)
     return y;
 }
 
+/* The node Resize of these scales or sizes. Without antialiasing, weights of pixels beyond the
+ * border are those of the border; with it they are shared out (exclude_outside). */
+static Ox resize_node(Op *op, Ox x, ResizeMode mode, bool corners, Ox scales, Ox sizes)
+{
+    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
+    bool cubic = is_cubic(mode);
+    bool antialias = is_antialiased(mode);
+    const char *name = cubic ? "cubic" : "linear";
+    if (nearest)
+        name = "nearest";
+    const char *place_of = corners ? "align_corners" : "half_pixel";
+    if (mode == NEAREST)
+        place_of = "asymmetric";
+    Str rounding = str_of(op->cx, mode == NEAREST ? "floor" : "round_prefer_ceil");
+    double coefficient = antialias ? -0.5 : -0.75;
+    Attr attr[6];
+    attr[0] = STRING("mode", str_of(op->cx, name));
+    attr[1] = STRING("coordinate_transformation_mode", str_of(op->cx, place_of));
+    attr[2] = nearest ? STRING("nearest_mode", rounding) : NO_ATTR;
+    attr[3] = cubic ? FLOAT("cubic_coeff_a", coefficient) : NO_ATTR;
+    attr[4] = antialias ? INT("antialias", 1) : NO_ATTR;
+    attr[5] = antialias ? INT("exclude_outside", 1) : NO_ATTR;
+    return ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
+}
+
 static Ox resize(Op *op, Ox x, const Target *t)
 {
     ResizeMode mode = (ResizeMode)op->row->datum;
     bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
-    bool cubic = is_cubic(mode);
-    bool antialias = is_antialiased(mode);
     bool corners = !nearest && arg_bool(op, "align_corners");
     Ox scales = NULL;
-    Ox sizes = NULL;
     Ox y = resized_by_axes(op, x, t, mode, corners);
     if (y)
         return y;
     if (t->scaled && !corners && !scales_value(op, x, t, &scales))
         return POISON;
     if (!scales)
-        sizes = sizes_value(op, x, t);
-    const char *place_of = mode == NEAREST ? "asymmetric"
-        : corners                          ? "align_corners"
-                                           : "half_pixel";
-    const Attr attr[] = {
-        STRING("mode",
-               str_of(op->cx,
-                      nearest     ? "nearest"
-                          : cubic ? "cubic"
-                                  : "linear")),
-        STRING("coordinate_transformation_mode", str_of(op->cx, place_of)),
-        nearest ? STRING("nearest_mode",
-                         str_of(op->cx, mode == NEAREST ? "floor" : "round_prefer_ceil"))
-                : NO_ATTR,
-        cubic ? FLOAT("cubic_coeff_a", antialias ? -0.5 : -0.75) : NO_ATTR,
-        antialias ? INT("antialias", 1) : NO_ATTR,
-        antialias ? INT("exclude_outside", 1)
-                  : NO_ATTR, /* weights beyond the border are shared out again */
-    };
-    y = ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
-    return scales ? cut_to_size(op, y, t) : y;
+        return resize_node(op, x, mode, corners, NULL, sizes_value(op, x, t));
+    return cut_to_size(op, resize_node(op, x, mode, corners, scales, NULL), t);
 }
 
-/* Spatial rank by the digit that each name has: upsample_bilinear2d, _upsample_nearest_exact1d */
+/* The number of spatial axes: the digit in each name, upsample_bilinear2d,
+ * _upsample_nearest_exact1d. */
 static int spatial_of(const Op *op) { return *strpbrk(op->row->schema, "123") - '0'; }
 
+/* row->datum: the ResizeMode */
 static Ox lower_upsample(Op *op)
 {
     bool vec = strstr(op->row->schema, ".vec(") != NULL;
     Target t = { .spatial = spatial_of(op) };
     Ox x = arg(op, vec ? "input" : "self");
     int rank;
-    if (!need_rank(op, x, t.spatial + 2, &rank) ||
-        !(vec ? target_vec(op, &t) : target_plain(op, &t)))
+    if (!need_rank(op, x, t.spatial + 2, &rank))
+        return POISON;
+    bool read = vec ? target_vec(op, &t) : target_plain(op, &t);
+    if (!read)
         return POISON;
     if (rank != t.spatial + 2)
         return op_fail(op, E_VALUE, "It is expected input_size equals to %d, but got size %d",

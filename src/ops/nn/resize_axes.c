@@ -1,21 +1,19 @@
 /* resize_axes.c - resizing where ONNX's Resize cannot: each axis is a product with a matrix of
  * weights, or a Gather.
  *
- * That is nearest pixels where ONNX Runtime rounds to another than PyTorch, Lanczos's filter,
- * antialiasing with align_corners or before opset 18, nearest and linear pixels at sizes that
- * Upsample cannot say before opset 11, float64 (a scale is float32 in ONNX, and ONNX Runtime has no
- * kernel), and uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis
+ * The cases are: nearest pixels where ONNX Runtime rounds to another than PyTorch; Lanczos's
+ * filter; antialiasing with align_corners or before opset 18; nearest and linear pixels at sizes
+ * that Upsample before opset 11 has not; float64 (a scale is float32 in ONNX, and ONNX Runtime has
+ * no kernel); and uint8, which PyTorch resizes in whole numbers: weights of 16 bits, and each axis
  * rounded to uint8 again. Sizes must be known. */
 #include "ops/nn/resize.h"
 
 #include <math.h>
 
-/* One axis: in pixels become out; step is how far apart samples are taken, reach how many pixels
- * the filter sees to each side: 1 linear, 2 cubic, 3 Lanczos's. */
 typedef struct Axis {
-    int64_t in, out;
-    double step;
-    int reach;
+    int64_t in, out; /* pixels before and after */
+    double step;     /* how far apart samples are taken */
+    int reach;       /* pixels that the filter sees to each side: 1 linear, 2 cubic, 3 Lanczos's */
     bool antialias, corners;
 } Axis;
 
@@ -27,21 +25,35 @@ static double sinc(double x)
     return x == 0 ? 1 : sin(angle) / angle;
 }
 
-/* PyTorch's cubic takes -0.75 for its one parameter, with antialiasing -0.5. */
-static double filter(const Axis *a, double x)
+/* The cubic filter of parameter p at distance x >= 0. */
+static double cubic(double p, double x)
 {
-    double p = a->antialias ? -0.5 : -0.75;
-    x = fabs(x);
-    if (a->reach == 3)
-        return x < 3 ? sinc(x) * sinc(x / 3) : 0;
-    if (a->reach == 1)
-        return x < 1 ? 1 - x : 0;
-    return x < 1 ? ((p + 2) * x - (p + 3)) * x * x + 1
-        : x < 2  ? (((x - 5) * x + 8) * x - 4) * p
-                 : 0;
+    if (x < 1)
+        return ((p + 2) * x - (p + 3)) * x * x + 1;
+    return x < 2 ? (((x - 5) * x + 8) * x - 4) * p : 0;
 }
 
-/* The pixels around the sample; those beyond the border count for the one at the border. */
+/* The weight of a pixel at distance x from the sample. */
+static double filter(const Axis *a, double x)
+{
+    x = fabs(x);
+    switch (a->reach) {
+    case 1:  return x < 1 ? 1 - x : 0;
+    case 2:  return cubic(a->antialias ? -0.5 : -0.75, x);
+    default: return x < 3 ? sinc(x) * sinc(x / 3) : 0;
+    }
+}
+
+/* k, or the nearest of 0 .. n - 1. */
+static int64_t within(int64_t k, int64_t n)
+{
+    if (k < 0)
+        return 0;
+    return k < n ? k : n - 1;
+}
+
+/* Row i of the weights: those of the pixels around the sample. Pixels beyond the border count as
+ * that at the border. */
 static void plain_row(const Axis *a, double *row, int64_t i)
 {
     int64_t taps = 2 * a->reach;
@@ -49,12 +61,12 @@ static void plain_row(const Axis *a, double *row, int64_t i)
     double center = a->step * ((double)i + half) - half;
     int64_t first = (int64_t)floor(center) - (taps / 2 - 1);
     for (int64_t k = first; k < first + taps; k++)
-        row[k < 0 ? 0 : k >= a->in ? a->in - 1 : k] += filter(a, (double)k - center);
+        row[within(k, a->in)] += filter(a, (double)k - center);
 }
 
-/* The pixels that the filter, made wider where the image shrinks, reaches; their weights are shared
- * out over those that are there. With align_corners PyTorch takes the step of the corners, but not
- * their places. */
+/* Row i of the weights with antialiasing: the filter is made wider where the image shrinks, and the
+ * weights of the pixels it reaches inside the image are made to sum to 1. With align_corners
+ * PyTorch takes the step of the corners, but not their places. */
 static void antialiased_row(const Axis *a, double *row, int64_t i)
 {
     double wide = a->step >= 1 ? a->step : 1;
@@ -63,55 +75,71 @@ static void antialiased_row(const Axis *a, double *row, int64_t i)
     double sum = 0;
     int64_t first = (int64_t)(center - support + 0.5);
     int64_t end = (int64_t)(center + support + 0.5);
-    for (int64_t k = first > 0 ? first : 0; k < end && k < a->in; k++)
-        sum += row[k] = filter(a, ((double)k - center + 0.5) / wide);
+    for (int64_t k = first > 0 ? first : 0; k < end && k < a->in; k++) {
+        row[k] = filter(a, ((double)k - center + 0.5) / wide);
+        sum += row[k];
+    }
     for (int64_t k = 0; k < a->in && sum != 0; k++)
         row[k] /= sum;
 }
 
-/* [out, in], NULL after an error */
+/* The weights [out, in]; NULL after an error. */
 static double *weights_of(Op *op, const Axis *a)
 {
-    double *at = a->in > 0 && a->out > 0 && a->in < INT64_MAX / 8 / a->out
-        ? new_array(op->cx, double, a->in * a->out)
-        : NULL;
-    if (!at && !ctx_failed(op->cx))
+    if (a->in <= 0 || a->out <= 0 || a->in >= INT64_MAX / 8 / a->out) {
         fail(op->cx, E_VALUE, "resizing %lld to %lld elements", (long long)a->in,
              (long long)a->out);
-    for (int64_t i = 0; at && i < a->out; i++)
+        return NULL;
+    }
+    double *at = new_array(op->cx, double, a->in * a->out);
+    if (!at)
+        return NULL;
+    for (int64_t i = 0; i < a->out; i++)
         (a->antialias ? antialiased_row : plain_row)(a, at + i * a->in, i);
     return at;
 }
 
 static Ox matrix(Op *op, const Axis *a, DType t)
 {
+    const int64_t dims[] = { a->out, a->in };
     double *w = weights_of(op, a);
-    Ox m = w
-        ? ox_const(op->g, const_make(op->cx, DT_DOUBLE, 2, (const int64_t[]){ a->out, a->in }, w))
-        : POISON;
-    return ox_cast(op->g, m, t);
+    if (!w)
+        return POISON;
+    return ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_DOUBLE, 2, dims, w)), t);
 }
 
-/* ---- uint8: weights are whole numbers of 2^-bits, the most bits with which they fit into 16
- * ---- */
+/* ---- uint8: weights are whole multiples of 2^-bits ---- */
+
+/* The most bits with which the largest of n weights fits into 16; 22 at most, as in PyTorch. */
+static int bits_of(const double *w, int64_t n)
+{
+    double most = 0;
+    int bits = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = w[i] > most ? w[i] : most;
+    while (bits < 22 && (int)(0.5 + most * (1 << (bits + 1))) < 1 << 15)
+        bits++;
+    return bits;
+}
 
 static Ox whole_matrix(Op *op, const Axis *a, int *bits)
 {
+    const int64_t dims[] = { a->out, a->in };
+    int64_t n = a->in * a->out;
+    *bits = 0;
     double *w = weights_of(op, a);
-    double most = 0;
-    int32_t *at = w ? new_array(op->cx, int32_t, a->in * a->out) : NULL;
-    for (int64_t i = 0; at && i < a->in * a->out; i++)
-        most = w[i] > most ? w[i] : most;
-    for (*bits = 0; *bits < 22 && (int)(0.5 + most * (1 << (*bits + 1))) < 1 << 15; ++*bits)
-        ;
-    for (int64_t i = 0; at && i < a->in * a->out; i++)
+    if (!w)
+        return POISON;
+    int32_t *at = new_array(op->cx, int32_t, n);
+    if (!at)
+        return POISON;
+    *bits = bits_of(w, n);
+    for (int64_t i = 0; i < n; i++)
         at[i] = (int32_t)(w[i] * (1 << *bits) + (w[i] < 0 ? -0.5 : 0.5));
-    return at
-        ? ox_const(op->g, const_make(op->cx, DT_INT32, 2, (const int64_t[]){ a->out, a->in }, at))
-        : POISON;
+    return ox_const(op->g, const_make(op->cx, DT_INT32, 2, dims, at));
 }
 
-/* Rounded half up, and cut to what uint8 holds. */
+/* The product along spatial axis i, rounded half up and cut to uint8's range. */
 static Ox whole_product(Op *op, Ox x, const Axis *a, int i)
 {
     int bits;
@@ -130,8 +158,8 @@ static Ox whole_product(Op *op, Ox x, const Axis *a, int i)
 
 /* ---- nearest ---- */
 
-/* PyTorch computes the place of a double's sample in double, and takes its floor in float32; of any
- * other type all in float32. */
+/* The pixel that PyTorch takes for result k. Of a tensor of doubles it computes the place in double
+ * and takes its floor in float32; of any other type all is float32. */
 static int64_t nearest_to(const Axis *a, DType t, int64_t k, bool exact)
 {
     if (t == DT_DOUBLE)
@@ -141,8 +169,8 @@ static int64_t nearest_to(const Axis *a, DType t, int64_t k, bool exact)
     return (int64_t)floorf(place);
 }
 
-/* What ONNX Runtime's Resize takes: it divides by the scale where PyTorch multiplies by its
- * reciprocal, and 9 / 0.6 is just below 15. */
+/* The pixel that ONNX Runtime's Resize takes: it divides by the scale where PyTorch multiplies by
+ * its reciprocal, and 9 / 0.6 is just below 15. */
 static int64_t runtime_nearest_to(float scale, int64_t k, bool exact)
 {
     float place = exact ? ((float)k + 0.5f) / scale - 0.5f : (float)k / scale;
@@ -151,87 +179,109 @@ static int64_t runtime_nearest_to(float scale, int64_t k, bool exact)
 
 enum { PIXELS_TRIED = 1 << 16 }; /* of a size that is not known */
 
-/* Would Resize take another pixel than PyTorch? Of a fixed size made from an open one it may. */
+/* Would Resize take another pixel than PyTorch for some result along spatial axis i? Of a dynamic
+ * size it may, if the result's is static. */
 static bool resize_misses(Op *op, Ox x, const Target *t, ResizeMode mode, int i)
 {
     float scale;
     bool exact = mode == NEAREST_EXACT;
-    bool open = !dim_known(ox_dim(x, 2 + i), NULL);
     int64_t in = INT64_MAX;
     int64_t out = PIXELS_TRIED;
     if ((mode != NEAREST && !exact) || ox_dtype(x) == DT_DOUBLE)
         return false;
+    bool known = dim_known(ox_dim(x, 2 + i), &in);
     if (!resize_scale(op, x, t, i, &scale))
-        return !t->scaled && open && dim_known(t->size.at[i], NULL);
-    if (!open && dim_known(ox_dim(x, 2 + i), &in) && !(t->size.n && dim_known(t->size.at[i], &out)))
+        return !t->scaled && !known && dim_known(t->size.at[i], NULL);
+    if (!known)
+        in = INT64_MAX;
+    else if (!t->size.n || !dim_known(t->size.at[i], &out))
         out = (int64_t)floor((double)in * t->scale[i]);
     Axis a = { .step = t->scaled ? 1 / t->scale[i] : (double)in / (double)out };
     for (int64_t k = 0; k < out; k++) {
         int64_t theirs = nearest_to(&a, DT_FLOAT, k, exact);
         int64_t ours = runtime_nearest_to(scale, k, exact);
-        if ((theirs < in ? theirs : in - 1) != (ours < 0 ? 0 : ours < in ? ours : in - 1))
+        if ((theirs < in ? theirs : in - 1) != within(ours, in))
             return true;
     }
     return false;
 }
 
-/* In PyTorch's float32, where the sizes are only known when the model runs. */
+/* The nearest pixels along spatial axis i of a size that only the running model knows, by nodes in
+ * PyTorch's float32. */
 static Ox nearest_computed(Op *op, Ox x, const Target *t, bool exact, int i)
 {
-    Dim in = ox_dim(x, 2 + i), out;
+    Dim in = ox_dim(x, 2 + i);
+    Dim out;
     if (!resized_size(op, x, t, i, &out))
         return POISON;
     Ox n = ox_cast(op->g, ox_dim_value(op->g, in), DT_FLOAT);
     Ox m = ox_cast(op->g, ox_dim_value(op->g, out), DT_FLOAT);
     Ox step = t->scaled ? ox_number(op->g, DT_FLOAT, 1 / t->scale[i]) : ox(op, "Div", n, m);
-    Ox k = ox_cast(op->g,
-                   ox(op, "Range", ox_int(op->g, 0), ox_dim_value(op->g, out), ox_int(op->g, 1)),
-                   DT_FLOAT);
-    Ox from = ox(
-        op, "Floor",
-        ox(op, "Mul", exact ? ox(op, "Add", k, ox_number(op->g, DT_FLOAT, 0.5)) : k, step));
+    Ox zero = ox_int(op->g, 0);
+    Ox end = ox_dim_value(op->g, out);
+    Ox one = ox_int(op->g, 1);
+    Ox k = ox_cast(op->g, ox(op, "Range", zero, end, one), DT_FLOAT);
+    if (exact)
+        k = ox(op, "Add", k, ox_number(op->g, DT_FLOAT, 0.5));
+    Ox place = ox(op, "Mul", k, step);
+    Ox from = ox(op, "Floor", place);
     Ox last = ox_dim_value(op->g, dim_sub(op->cx, in, dim_int(op->cx, 1)));
-    return ox_with(op, "Gather", INPUTS(x, ox(op, "Min", ox_cast(op->g, from, DT_INT64), last)),
-                   INT("axis", 2 + i));
+    Ox pixels = ox(op, "Min", ox_cast(op->g, from, DT_INT64), last);
+    return ox_with(op, "Gather", INPUTS(x, pixels), INT("axis", 2 + i));
 }
 
+/* The nearest pixels along spatial axis i; x itself where each pixel is its own nearest. */
 static Ox nearest_along(Op *op, Ox x, const Axis *a, bool exact, int i)
 {
-    int64_t *at = a->out > 0 ? new_array(op->cx, int64_t, a->out) : NULL;
+    if (a->out <= 0)
+        return POISON;
+    int64_t *at = new_array(op->cx, int64_t, a->out);
+    if (!at)
+        return POISON;
     bool all = a->in == a->out;
-    for (int64_t k = 0; at && k < a->out; k++) {
+    for (int64_t k = 0; k < a->out; k++) {
         int64_t from = nearest_to(a, ox_dtype(x), k, exact);
         at[k] = from < a->in ? from : a->in - 1;
         all = all && at[k] == k;
     }
-    if (at && all)
+    if (all)
         return x;
-    Ox places = at ? ox_ints(op->g, at, (size_t)a->out) : POISON;
+    Ox places = ox_ints(op->g, at, (size_t)a->out);
     return ox_with(op, "Gather", INPUTS(x, places), INT("axis", 2 + i));
 }
 
 /* ---- all axes ---- */
 
-/* False: the sizes are not known. */
+/* How many pixels the filter of this mode sees to each side. */
+static int reach_of(ResizeMode mode)
+{
+    if (mode == LANCZOS_AA)
+        return 3;
+    return is_cubic(mode) ? 2 : 1;
+}
+
+/* How far apart samples are taken along spatial axis i. */
+static double step_of(const Axis *a, const Target *t, int i)
+{
+    if (a->corners)
+        return a->out > 1 ? (double)(a->in - 1) / (double)(a->out - 1) : 0;
+    return t->scaled ? 1 / t->scale[i] : (double)a->in / (double)a->out;
+}
+
+/* Fills in a for spatial axis i. False: the sizes are not known. */
 static bool axis_of(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners, int i, Axis *a)
 {
     Dim size;
-    *a = (Axis){ .reach = mode == LANCZOS_AA ? 3
-                     : is_cubic(mode)        ? 2
-                                             : 1,
-                 .antialias = is_antialiased(mode),
-                 .corners = corners };
+    *a = (Axis){ .reach = reach_of(mode), .antialias = is_antialiased(mode), .corners = corners };
     if (!resized_size(op, x, t, i, &size) || !dim_known(ox_dim(x, 2 + i), &a->in) ||
         !dim_known(size, &a->out))
         return false;
-    a->step = corners ? a->out > 1 ? (double)(a->in - 1) / (double)(a->out - 1) : 0
-        : t->scaled   ? 1 / t->scale[i]
-                      : (double)a->in / (double)a->out;
+    a->step = step_of(a, t, i);
     return true;
 }
 
-/* Upsample, and Resize before opset 11, know a scale of 1 or more, and no other place of a sample
- * than k / scale. */
+/* Can it be Upsample, which is Resize before opset 11? That takes scales of 1 or more, and samples
+ * at k / scale only. */
 static bool upsample_takes(const Target *target, ResizeMode mode)
 {
     bool enlarges = mode == NEAREST && target->scaled;
@@ -240,8 +290,8 @@ static bool upsample_takes(const Target *target, ResizeMode mode)
     return enlarges;
 }
 
-/* Does Resize say it? ONNX Runtime multiplies no batch of 0 by a matrix, so an dynamic batch is
- * left to it, too; and so is what is cubic, which PyTorch's tutorials promise from opset 11 on. */
+/* Can it be Resize? ONNX Runtime multiplies no batch of 0 with a matrix, so a dynamic batch is left
+ * to Resize, too, and so are cubic modes, which PyTorch's tutorials promise from opset 11 on. */
 static bool resize_takes(Op *op, Ox x, const Target *target, ResizeMode mode, bool corners)
 {
     bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
@@ -253,7 +303,8 @@ static bool resize_takes(Op *op, Ox x, const Target *target, ResizeMode mode, bo
         (!is_antialiased(mode) || (!corners && op->g->target >= 18));
 }
 
-/* An axis that keeps its size is left alone by an antialiasing filter, whatever its scale. */
+/* Does antialiasing keep an axis whose scale is not 1? PyTorch leaves an axis that keeps its size
+ * as it is, whatever its scale. */
 static bool keeps_an_axis(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     Axis a;
@@ -267,45 +318,65 @@ static Ox all_nearest(Op *op, Ox x, const Target *t, ResizeMode mode)
 {
     Axis a;
     bool exact = mode == NEAREST_EXACT;
-    for (int i = t->spatial - 1; i >= 0 && ox_ok(x); i--)
-        x = axis_of(op, x, t, mode, false, i, &a) ? nearest_along(op, x, &a, exact, i)
-                                                  : nearest_computed(op, x, t, exact, i);
+    for (int i = t->spatial - 1; i >= 0 && ox_ok(x); i--) {
+        bool known = axis_of(op, x, t, mode, false, i, &a);
+        x = known ? nearest_along(op, x, &a, exact, i) : nearest_computed(op, x, t, exact, i);
+    }
     return x;
 }
 
+/* What needs static sizes, for the message of a refusal. */
+static const char *needy(DType t, ResizeMode mode, bool corners)
+{
+    if (mode == LANCZOS_AA)
+        return "Lanczos's filter";
+    if (t == DT_UINT8)
+        return "resizing uint8";
+    return corners ? "antialiasing with align_corners"
+                   : "antialiasing in float64 or below ONNX opset 18";
+}
+
+static bool any_misses(Op *op, Ox x, const Target *t, ResizeMode mode)
+{
+    for (int i = 0; i < t->spatial; i++)
+        if (resize_misses(op, x, t, mode, i))
+            return true;
+    return false;
+}
+
+/* x resized along spatial axis i. */
+static Ox resized_along(Op *op, Ox x, ResizeMode mode, const Axis *a, int i)
+{
+    if (a->antialias && a->in == a->out)
+        return x;
+    if (mode == NEAREST || mode == NEAREST_EXACT)
+        return nearest_along(op, x, a, mode == NEAREST_EXACT, i);
+    if (ox_dtype(x) == DT_UINT8)
+        return whole_product(op, x, a, i);
+    return product_along(op, x, matrix(op, a, ox_dtype(x)), 2 + i);
+}
+
+/* Resize's own cases are told apart first, as they need no static sizes. */
 Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
     Axis axis[3];
-    bool misses = false;
-    for (int i = 0; i < t->spatial; i++)
-        misses = misses || resize_misses(op, x, t, mode, i);
-    if (misses)
+    if (any_misses(op, x, t, mode))
         return all_nearest(op, x, t, mode);
     if (resize_takes(op, x, t, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
         return NULL;
-    for (int i = 0; i < t->spatial; i++)
-        if (!axis_of(op, x, t, mode, corners, i, &axis[i])) {
-            if (ctx_failed(op->cx))
-                return POISON;
-            if (type == DT_UINT8 || is_antialiased(mode))
-                return op_refuse(op, "%s needs static sizes: give them with -i",
-                                 mode == LANCZOS_AA     ? "Lanczos's filter"
-                                     : type == DT_UINT8 ? "resizing uint8"
-                                     : corners ? "antialiasing with align_corners"
-                                               : "antialiasing in float64 or below ONNX opset 18");
-            return NULL;
-        }
-    for (int i = t->spatial - 1; i >= 0 && ox_ok(x);
-         i--) { /* the last one first: uint8 is rounded in between */
-        if (axis[i].antialias && axis[i].in == axis[i].out)
+    for (int i = 0; i < t->spatial; i++) {
+        if (axis_of(op, x, t, mode, corners, i, &axis[i]))
             continue;
-        if (mode == NEAREST || mode == NEAREST_EXACT)
-            x = nearest_along(op, x, &axis[i], mode == NEAREST_EXACT, i);
-        else if (type == DT_UINT8)
-            x = whole_product(op, x, &axis[i], i);
-        else
-            x = product_along(op, x, matrix(op, &axis[i], type), 2 + i);
+        if (ctx_failed(op->cx))
+            return POISON;
+        if (type != DT_UINT8 && !is_antialiased(mode))
+            return NULL; /* Resize takes dynamic sizes */
+        return op_refuse(op, "%s needs static sizes: give them with -i",
+                         needy(type, mode, corners));
     }
+    /* the last axis first, as in PyTorch: uint8 is rounded after each */
+    for (int i = t->spatial - 1; i >= 0 && ox_ok(x); i--)
+        x = resized_along(op, x, mode, &axis[i], i);
     return x;
 }

@@ -9,22 +9,19 @@
 #include "ops/quantized/quantized.h"
 #include "ops/nn/rnn.h"
 
-/* What differs between the cells: the ONNX operator, gates per weight, and PyTorch's gate that ONNX
- * wants at each place. */
+/* What differs between the cells. */
 typedef struct CellSpec {
-    const char *onnx;
-    int gates;
-    int order[4];
-    const char *activation;
+    const char *onnx;       /* the operator */
+    int gates;              /* of a weight */
+    int order[4];           /* for each place of ONNX's order, the number of PyTorch's gate */
+    const char *activation; /* of RNN */
 } CellSpec;
 
+/* LSTM: torch i f g o, ONNX i o f c (g is ONNX's c). GRU: torch r z n, ONNX z r h. */
 enum { CELL_LSTM, CELL_GRU, CELL_TANH, CELL_RELU };
 static const CellSpec cells[] = {
-    [CELL_LSTM] = { "LSTM",
-                    4,
-                    { 0, 3, 1, 2 },
-                    NULL },                       /* torch i f g o; ONNX i o f c (g is ONNX's c) */
-    [CELL_GRU] = { "GRU", 3, { 1, 0, 2 }, NULL }, /* torch r z n;   ONNX z r h */
+    [CELL_LSTM] = { "LSTM", 4, { 0, 3, 1, 2 }, NULL },
+    [CELL_GRU] = { "GRU", 3, { 1, 0, 2 }, NULL },
     [CELL_TANH] = { "RNN", 1, { 0 }, "Tanh" },
     [CELL_RELU] = { "RNN", 1, { 0 }, "Relu" },
 };
@@ -93,45 +90,41 @@ static Ox directions_beside(Op *op, Ox y, int64_t directions, int64_t hidden)
         return ox(op, "Squeeze", y, axes);
     }
     Ox moved = permute_to(op, y, (const int[]){ 0, 2, 1, 3 }, 4);
-    return ox_ok(moved) ? reshape_to(op, moved,
-                                     (const Dim[]){ ox_dim(moved, 0), ox_dim(moved, 1),
-                                                    dim_int(op->cx, directions * hidden) },
-                                     3)
-                        : POISON;
+    if (!ox_ok(moved))
+        return POISON;
+    Dim wide = dim_int(op->cx, directions * hidden);
+    return reshape_to(op, moved, (const Dim[]){ ox_dim(moved, 0), ox_dim(moved, 1), wide }, 3);
 }
 
-/* One layer over x [time, batch, features]: out[0] [time, batch, directions * hidden], out[1] h,
- * out[2] c. */
+/* One layer over x [time, batch, features] as ONNX's operator: -> out[0] [time, batch, directions *
+ * hidden], out[1] h, out[2] c; POISON after an error. */
 static void run_layer(Op *op, const Layer *l, Ox x, Ox out[3])
 {
     Ox w = layer_weight(op, l, 0);
     Ox r = layer_weight(op, l, 1);
     Ox b = layer_bias(op, l);
-    Str direction = str_of(op->cx, l->directions == 2 ? "bidirectional" : "forward");
-    const Str act[2] = { l->cell->activation ? str_of(op->cx, l->cell->activation) : NULL,
-                         l->cell->activation ? str_of(op->cx, l->cell->activation) : NULL };
-    const Attr attr[] = {
-        INT("hidden_size", l->hidden),
-        STRING("direction", direction),
-        l->cell == &cells[CELL_GRU] ? INT("linear_before_reset", 1) : NO_ATTR,
-        l->cell->activation ? (Attr){ .name = "activations",
-                                      .kind = ATTR_STRINGS,
-                                      .n = (size_t)l->directions,
-                                      .strs = act }
-                            : NO_ATTR,
-    };
     bool lstm = l->cell == &cells[CELL_LSTM];
+    Str direction = str_of(op->cx, l->directions == 2 ? "bidirectional" : "forward");
+    Str act[2]; /* of each direction */
+    Attr attr[4] = { INT("hidden_size", l->hidden), STRING("direction", direction), NO_ATTR,
+                     NO_ATTR };
+    if (l->cell == &cells[CELL_GRU])
+        attr[2] = INT("linear_before_reset", 1);
+    if (l->cell->activation) {
+        act[0] = str_of(op->cx, l->cell->activation);
+        act[1] = act[0];
+        attr[3] = (Attr){
+            .name = "activations", .kind = ATTR_STRINGS, .n = (size_t)l->directions, .strs = act
+        };
+    }
     Ox lengths = l->packed ? packed_lengths(op, l->packed, DT_INT32) : NULL;
     OxList in = lstm ? INPUTS(x, w, r, b, lengths, l->h0, l->c0)
                      : INPUTS(x, w, r, b, lengths, l->h0);
     Ox y[3] = { POISON, POISON, POISON };
-    if (!ox_make_n(op->g, l->cell->onnx, in, attr, COUNT(attr), y, lstm ? 3 : 2)) {
-        out[0] = out[1] = out[2] = POISON;
-        return;
-    }
-    out[0] = directions_beside(op, y[0], l->directions, l->hidden);
-    out[1] = y[1];
-    out[2] = y[2];
+    bool made = ox_make_n(op->g, l->cell->onnx, in, attr, COUNT(attr), y, lstm ? 3 : 2);
+    out[0] = made ? directions_beside(op, y[0], l->directions, l->hidden) : POISON;
+    out[1] = made ? y[1] : POISON;
+    out[2] = made ? y[2] : POISON;
 }
 
 /* ---- cells ---- */
@@ -146,15 +139,18 @@ static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
     return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* One step of a cell. of_input and of_state are the products with the input and with the state h,
- * biases added; the gates lie behind each other, LSTM's as i f g o, GRU's as r z n. c is LSTM's. */
 typedef struct State {
-    Ox h, c;
+    Ox h;
+    Ox c; /* LSTM's; else NULL */
 } State;
 
+/* One step of a cell. of_input and of_state, here and below, are the products with the input and
+ * with the state h, biases added; the gates lie behind each other, LSTM's as i f g o, GRU's as
+ * r z n. */
 static State lstm_step(Op *op, Ox of_input, Ox of_state, State s)
 {
-    Ox gates = ox(op, "Add", of_input, of_state), part[4];
+    Ox part[4];
+    Ox gates = ox(op, "Add", of_input, of_state);
     if (!ox_make_n(op->g, "Split", INPUTS(gates), ATTRS(INT("axis", -1), INT("num_outputs", 4)),
                    part, 4))
         return (State){ POISON, POISON };
@@ -218,37 +214,43 @@ static Value lower_lstm_cell(Op *op)
 
 static Ox lower_cell(Op *op) { return cell_call(op, (State){ arg(op, "hx"), NULL }).h; }
 
-/* ---- a layer as a Scan over the cell: LSTM with a projection, h = w_hr (o tanh(c)), and doubles
- * ---- */
+/* ---- a layer as a Scan over the cell: LSTM with a projection, h = w_hr (o tanh(c)); doubles;
+ * products that are rounded at each step ---- */
 
-typedef struct Loose {
+typedef struct ScanCell {
     const CellSpec *cell;
-    Ox w_hh, b_hh, w_hr; /* products' right sides; b_hh and w_hr may be NULL */
-    const bool *reduced; /* NULL: as it is */
-} Loose;
+    Ox w_hh, b_hh, w_hr; /* right sides of products; b_hh and w_hr may be NULL */
+    const bool *reduced; /* NULL: not rounded */
+} ScanCell;
 
-/* The left side of a product. What is not there must not widen its scale. */
+/* x as the left side of a product, rounded if `reduced` is not NULL. Where `on` is false, x is of
+ * no sequence, and must not widen the scale by which it is rounded. */
 static Ox factor(Op *op, Ox x, Ox on, const bool *reduced)
 {
     if (!reduced || !ox_ok(x))
         return x;
-    Ox zero = on ? number_like(op, 0, x) : NULL;
-    return through_own_scale(op, on ? ox(op, "Where", on, x, zero) : x, *reduced);
+    if (on)
+        x = ox(op, "Where", on, x, number_like(op, 0, x));
+    return through_own_scale(op, x, *reduced);
 }
 
-/* inputs: h [batch, ..], LSTM's c, the products with the input [batch, gates] and, of packed
- * sequences, whether each is still going on, bool [batch, 1]: one that is not keeps its state and
- * shows zeros. Results: h, c, what is shown. */
-static Graph *loose_step(Op *op, const Loose *w, State start, Ox of_input, Ox going)
+/* The Scan's body; NULL after an error. Its inputs are h [batch, ..], LSTM's c, the products with
+ * the input [batch, gates] and, for packed sequences, whether each is still going on, bool
+ * [batch, 1]: one that has ended keeps its state and gives zeros. Its results are h, c and the
+ * step's result. */
+static Graph *scan_cell_body(Op *op, const ScanCell *w, State start, Ox of_input, Ox going)
 {
     Op body = *op;
+    State was = { NULL, NULL };
+    Ox on = NULL;
     body.g = graph_new(op->cx, op->g, str_of(op->cx, "step"));
-    State was = { graph_input(body.g, NULL, start.h->type),
-                  start.c ? graph_input(body.g, NULL, start.c->type) : NULL };
-    Ox x = graph_input(body.g, NULL,
-                       type_tensor(op->cx, ox_dtype(of_input), 2, of_input->type->dim + 1));
-    Ox on = going ? graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1))
-                  : NULL;
+    was.h = graph_input(body.g, NULL, start.h->type);
+    if (start.c)
+        was.c = graph_input(body.g, NULL, start.c->type);
+    Type step = type_tensor(op->cx, ox_dtype(of_input), 2, of_input->type->dim + 1);
+    Ox x = graph_input(body.g, NULL, step);
+    if (going)
+        on = graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1));
     Ox of_state = ox(&body, "MatMul", factor(&body, was.h, on, w->reduced), w->w_hh);
     if (w->b_hh)
         of_state = ox(&body, "Add", of_state, w->b_hh);
@@ -275,56 +277,77 @@ static Ox state_of(Op *op, Ox all, int d)
     return all ? ox_with(op, "Gather", INPUTS(all, row), INT("axis", 0)) : NULL;
 }
 
-/* One direction over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c */
-static bool run_loose(Op *op, const Layer *l, int d, Ox x, Ox out[3])
+/* The parameters of direction d that a step uses. */
+static ScanCell scan_cell(Op *op, const Layer *l, int d)
 {
     const Ox *p = l->param + d * l->per_direction;
     const int turn[2] = { 1, 0 };
-    Loose w = { .cell = l->cell,
-                .w_hh = permute_to(op, p[1], turn, 2),
-                .b_hh = l->biases ? p[3] : NULL,
-                .reduced = l->reduced ? l->reduced + d : NULL };
-    w.w_hr = l->projected ? permute_to(op, p[l->per_direction - 1], turn, 2) : NULL;
-    Ox going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL, made[3];
+    ScanCell w = { .cell = l->cell, .w_hh = permute_to(op, p[1], turn, 2) };
+    if (l->biases)
+        w.b_hh = p[3];
+    if (l->reduced)
+        w.reduced = l->reduced + d;
+    if (l->projected)
+        w.w_hr = permute_to(op, p[l->per_direction - 1], turn, 2);
+    return w;
+}
+
+/* The Scan of direction d, of which the second goes backwards: its states after all steps, then the
+ * results of all steps, into made[]. False after an error. */
+static bool scan_steps(Op *op, int d, Graph *body, State start, Ox of_input, Ox going, Ox made[3])
+{
+    const int64_t ways[2] = { d, d };
+    const Ox all[] = { start.h, start.c, of_input, going };
+    Ox in[COUNT(all)];
+    size_t n = 0;
+    size_t scanned = going ? 2 : 1;
+    size_t states = start.c ? 2 : 1;
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (all[i])
+            in[n++] = all[i];
+    return ox_make_n(op->g, "Scan", (OxList){ in, n },
+                     ATTRS(SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned),
+                           INT_LIST("scan_input_directions", ways, scanned),
+                           INT_LIST("scan_output_directions", ways, 1)),
+                     made, states + 1);
+}
+
+/* Direction d over x [time, batch, in]: -> out[0] [time, batch, ..], out[1] h, out[2] c (NULL but
+ * for LSTM). False after an error. */
+static bool run_direction(Op *op, const Layer *l, int d, Ox x, Ox out[3])
+{
+    const Ox *p = l->param + d * l->per_direction;
+    Ox made[3];
+    ScanCell w = scan_cell(op, l, d);
+    Ox going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL;
     Ox of_input = linear(op, factor(op, x, going, w.reduced), p[0], l->biases ? p[2] : NULL);
     State start = { .h = state_of(op, l->h0, d) };
     start.c = state_of(op, l->c0, d);
     if (!ox_ok(of_input) || !ox_ok(start.h) || (start.c && !ox_ok(start.c)))
         return false;
-    Graph *body = loose_step(op, &w, start, of_input, going);
-    const int64_t ways[2] = { d, d }; /* the second direction goes backwards */
-    VEC(Ox) in = { 0 };
-    const Ox all[] = { start.h, start.c, of_input, going };
-    for (size_t i = 0; i < COUNT(all); i++)
-        if (all[i])
-            vec_push(op->cx, &in, all[i]);
-    size_t scanned = going ? 2 : 1;
-    size_t states = start.c ? 2 : 1;
-    if (!body ||
-        !ox_make_n(op->g, "Scan", LIST(in),
-                   ATTRS(SUBGRAPH("body", body), INT("num_scan_inputs", (int64_t)scanned),
-                         INT_LIST("scan_input_directions", ways, scanned),
-                         INT_LIST("scan_output_directions", ways, 1)),
-                   made, states + 1))
+    Graph *body = scan_cell_body(op, &w, start, of_input, going);
+    if (!body || !scan_steps(op, d, body, start, of_input, going, made))
         return false;
-    out[0] = made[states];
+    out[0] = made[start.c ? 2 : 1];
     out[1] = unsqueeze_axis(op, made[0], 0);
     out[2] = start.c ? unsqueeze_axis(op, made[1], 0) : NULL;
     return true;
 }
 
-static void run_loose_layer(Op *op, const Layer *l, Ox x, Ox out[3])
+/* run_layer() by a Scan for each direction. */
+static void run_scanned_layer(Op *op, const Layer *l, Ox x, Ox out[3])
 {
     Ox of[3][2];
     for (int d = 0; d < l->directions; d++) {
-        Ox one[3] = { POISON, POISON, POISON };
-        if (!run_loose(op, l, d, x, one))
-            one[0] = one[1] = one[2] = POISON;
+        Ox one[3];
+        bool ran = run_direction(op, l, d, x, one);
         for (int i = 0; i < 3; i++)
-            of[i][d] = one[i];
+            of[i][d] = ran ? one[i] : POISON;
     }
-    for (int i = 0; i < 3; i++)
-        out[i] = of[i][0] ? concat_axis(op, of[i], (size_t)l->directions, i == 0 ? 2 : 0) : NULL;
+    size_t n = (size_t)l->directions;
+    out[0] = concat_axis(op, of[0], n, 2);
+    out[1] = concat_axis(op, of[1], n, 0);
+    out[2] = of[2][0] ? concat_axis(op, of[2], n, 0) : NULL;
 }
 
 /* ---- layers ---- */
@@ -348,7 +371,7 @@ static bool rnn_states(Op *op, Rnn *r)
     }
     Oxs hx = arg_list(op, "hx");
     if (hx.n != 2)
-        return ctx_failed(op->cx) ? false : fail(op->cx, E_VALUE, "lstm expects two hidden states");
+        return fail(op->cx, E_VALUE, "lstm expects two hidden states");
     r->h0 = hx.at[0];
     r->c0 = hx.at[1];
     return ox_ok(r->h0) && ox_ok(r->c0);
@@ -368,8 +391,10 @@ static int params_each(const Rnn *r)
     return 0;
 }
 
-/* What a C++ object of cell parameters saved: (kind, tensors, doubles, ints, [packed w_ih, packed
- * w_hh]). A bias lies with its weight, and is there or not whatever has_biases says. */
+/* Appends the parameters of one direction from the state of a C++ object: (kind, tensors, doubles,
+ * ints, [packed w_ih, packed w_hh]). A bias lies with its weight; the first one decides whether
+ * there are biases, whatever has_biases says. -> whether each step is rounded, and to 7 bits. False
+ * after an error or refusal. */
 static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *reduced)
 {
     Value kind = packed_item(state, 0);
@@ -377,22 +402,27 @@ static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *redu
     Value flag = packed_item(packed_item(state, 3), 0);
     *dynamic = kind.tag == V_STR && str_is(kind.s, "quantized_dynamic");
     *reduced = flag.tag == V_INT && flag.i != 0;
-    if (!*dynamic && !(kind.tag == V_STR && str_is(kind.s, "quantized_fp16")))
-        return op_refuse(op, "parameters of a recurrent layer in a form that is not known"), false;
+    if (!*dynamic && !(kind.tag == V_STR && str_is(kind.s, "quantized_fp16"))) {
+        op_refuse(op, "parameters of a recurrent layer in a form that is not known");
+        return false;
+    }
     Value state_of[] = { packed_value_state(packed_item(packed, 0)),
                          packed_value_state(packed_item(packed, 1)) };
     if (r->params.n == 0)
         r->biases = packed_item(state_of[0], 1).tag == V_TENSOR;
     for (int i = 0; i < 2; i++) {
         vec_push(op->cx, &r->params, float_weight(op, packed_item(state_of[i], 0)));
-        if ((packed_item(state_of[i], 1).tag == V_TENSOR) != r->biases)
-            return op_refuse(op, "a recurrent layer of which only some weights have a bias"), false;
+        if ((packed_item(state_of[i], 1).tag == V_TENSOR) != r->biases) {
+            op_refuse(op, "a recurrent layer of which only some weights have a bias");
+            return false;
+        }
     }
     for (int i = 0; i < 2 && r->biases; i++)
         vec_push(op->cx, &r->params, tensor_read(op->g, packed_item(state_of[i], 1).t));
     return true;
 }
 
+/* The parameters of quantised layers, a list of C++ objects. False after an error or refusal. */
 static bool quantized_params(Op *op, Rnn *r)
 {
     Value list = arg_value(op, "params");
@@ -402,21 +432,34 @@ static bool quantized_params(Op *op, Rnn *r)
         return fail(op->cx, E_VALUE, "quantized LSTM requires biases");
     while (packed_item(list, n).tag != V_NONE)
         n++;
-    r->reduced = new_array(op->cx, bool, n + 1);
-    for (int64_t i = 0; r->reduced && i < n; i++) {
+    bool *reduced = new_array(op->cx, bool, n + 1);
+    if (!reduced)
+        return false;
+    for (int64_t i = 0; i < n; i++) {
         bool dynamic;
-        if (!quantized_set(op, packed_value_state(packed_item(list, i)), r, &dynamic,
-                           &r->reduced[i]))
+        Value state = packed_value_state(packed_item(list, i));
+        if (!quantized_set(op, state, r, &dynamic, &reduced[i]))
             return false;
         rounded += dynamic;
     }
-    if (rounded != 0 && rounded != n)
-        return op_refuse(op, "layers of which only some are rounded while running"), false;
-    r->reduced = rounded ? r->reduced : NULL;
+    if (rounded != 0 && rounded != n) {
+        op_refuse(op, "layers of which only some are rounded while running");
+        return false;
+    }
+    r->reduced = rounded ? reduced : NULL;
     return !ctx_failed(op->cx);
 }
 
-/* row->text: the layer's parameters are quantised */
+/* The parameters of a layer; row->text: they are quantised. False after an error or refusal. */
+static bool rnn_params(Op *op, Rnn *r)
+{
+    if (op->row->text)
+        return quantized_params(op, r);
+    r->params = arg_list(op, "params");
+    return true;
+}
+
+/* Reads and checks the arguments of any layer. False after an error or refusal. */
 static bool rnn_args(Op *op, Rnn *r)
 {
     *r = (Rnn){ .cell = &cells[op->row->datum],
@@ -424,24 +467,24 @@ static bool rnn_args(Op *op, Rnn *r)
                 .biases = arg_bool(op, "has_biases"),
                 .bidirectional = arg_bool(op, "bidirectional"),
                 .layers = arg_int(op, "num_layers") };
-    if (ctx_failed(op->cx) || !rnn_states(op, r))
+    if (ctx_failed(op->cx) || !rnn_states(op, r) || !rnn_params(op, r))
         return false;
-    if (op->row->text ? !quantized_params(op, r) : (r->params = arg_list(op, "params"), false))
+    if (arg_bool(op, "train") && r->layers > 1 && arg_float(op, "dropout") > 0) {
+        op_refuse(op, "dropout between the layers while training; save the model in eval mode");
         return false;
-    if (arg_bool(op, "train") && r->layers > 1 && arg_float(op, "dropout") > 0)
-        return op_refuse(op,
-                         "dropout between the layers while training; save the model in eval mode"),
-               false;
+    }
     for (size_t i = 0; i < r->params.n; i++)
         if (!ox_ok(r->params.at[i]))
             return false;
     if (!params_each(r))
         return fail(op->cx, E_VALUE, "%zu weights do not make %lld layers", r->params.n,
                     (long long)r->layers);
-    /* w_ih is [gates * hidden, in] */
+    Ox w_ih = r->params.at[0]; /* [gates * hidden, in] */
     int64_t wide;
-    if (ox_rank(r->params.at[0]) != 2 || !dim_known(ox_dim(r->params.at[0], 0), &wide))
-        return op_refuse(op, "the hidden size is not known"), false;
+    if (ox_rank(w_ih) != 2 || !dim_known(ox_dim(w_ih, 0), &wide)) {
+        op_refuse(op, "the hidden size is not known");
+        return false;
+    }
     r->hidden = wide / r->cell->gates;
     return true;
 }
@@ -459,38 +502,50 @@ static bool same_batch(Op *op, Ox x, Ox state)
                        "the batch of the states is not the input's");
 }
 
-/* All layers over x [time, batch, in]: out[0] [time, batch, ..], out[1] h, out[2] c, as PyTorch
- * orders them. */
-static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
+/* Layer number i, with its part of the parameters and states. */
+static Layer nth_layer(Op *op, const Rnn *r, int64_t i)
 {
     int64_t directions = r->bidirectional ? 2 : 1;
     int each = params_each(r);
+    Layer l = { .cell = r->cell,
+                .hidden = r->hidden,
+                .directions = directions,
+                .param = r->params.at + i * directions * each,
+                .per_direction = each,
+                .biases = r->biases,
+                .projected = each % 2,
+                .reduced = r->reduced ? r->reduced + i * directions : NULL,
+                .packed = r->packed,
+                .h0 = r->h0,
+                .c0 = r->c0 };
+    if (r->layers > 1) {
+        l.h0 = cut(op, r->h0, i * directions, (i + 1) * directions);
+        l.c0 = r->c0 ? cut(op, r->c0, i * directions, (i + 1) * directions) : NULL;
+    }
+    return l;
+}
+
+/* Must the layer be a Scan? ONNX Runtime has kernels for doubles in name only. */
+static bool is_scanned(const Layer *l)
+{
+    return l->projected || l->reduced || ox_dtype(l->param[0]) == DT_DOUBLE;
+}
+
+/* All layers over x [time, batch, in]: -> out[0] [time, batch, ..], out[1] h, out[2] c (NULL but
+ * for LSTM), as PyTorch orders them; POISON after an error. */
+static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
+{
     Oxs hs = { 0 };
     Oxs cs = { 0 };
-    out[0] = out[1] = out[2] = POISON;
+    for (int i = 0; i < 3; i++)
+        out[i] = POISON;
     if (!ox_ok(x) || !same_batch(op, x, r->h0) || (r->c0 && !same_batch(op, x, r->c0)))
         return;
     for (int64_t i = 0; i < r->layers; i++) {
-        Layer l = { .cell = r->cell,
-                    .hidden = r->hidden,
-                    .directions = directions,
-                    .param = r->params.at + i * directions * each,
-                    .per_direction = each,
-                    .biases = r->biases,
-                    .projected = each % 2,
-                    .reduced = r->reduced ? r->reduced + i * directions : NULL,
-                    .packed = r->packed,
-                    .h0 = r->h0,
-                    .c0 = r->c0 };
-        if (r->layers > 1) {
-            l.h0 = cut(op, r->h0, i * directions, (i + 1) * directions);
-            l.c0 = r->c0 ? cut(op, r->c0, i * directions, (i + 1) * directions) : NULL;
-        }
         Ox made[3];
-        if (l.projected || l.reduced ||
-            ox_dtype(l.param[0]) ==
-                DT_DOUBLE) /* ONNX Runtime has the kernels for doubles in name only */
-            run_loose_layer(op, &l, x, made);
+        Layer l = nth_layer(op, r, i);
+        if (is_scanned(&l))
+            run_scanned_layer(op, &l, x, made);
         else
             run_layer(op, &l, x, made);
         x = made[0];
@@ -502,23 +557,26 @@ static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
     out[2] = r->lstm ? concat_axis(op, cs.at, cs.n, 0) : NULL;
 }
 
+/* lstm, gru, rnn_tanh, rnn_relu over padded sequences: -> (output, h) and LSTM's c. row->datum: the
+ * cell */
 static Value lower_rnn(Op *op)
 {
+    static const int batch_and_time[] = { 1, 0, 2 };
     Rnn r;
-    Ox x = arg(op, "input"), out[3];
+    Ox x = arg(op, "input");
+    Ox out[3];
     int rank;
     if (!rnn_args(op, &r) || !need_rank(op, x, 3, &rank))
         return val_poison();
-    if (rank != 3)
-        return val_tensor(
-            op->cx,
-            op_fail(op, E_VALUE,
-                    "the input of a recurrent layer is [time, batch, features], got rank %d",
-                    rank));
+    if (rank != 3) {
+        fail(op->cx, E_VALUE,
+             "the input of a recurrent layer is [time, batch, features], got rank %d", rank);
+        return val_poison();
+    }
     bool batch_first = arg_bool(op, "batch_first");
-    run_layers(op, &r, batch_first ? permute_to(op, x, (const int[]){ 1, 0, 2 }, 3) : x, out);
+    run_layers(op, &r, batch_first ? permute_to(op, x, batch_and_time, 3) : x, out);
     if (batch_first)
-        out[0] = permute_to(op, out[0], (const int[]){ 1, 0, 2 }, 3);
+        out[0] = permute_to(op, out[0], batch_and_time, 3);
     return result_tuple(op, out, r.lstm ? 3 : 2);
 }
 
@@ -530,8 +588,10 @@ static Value lower_packed_rnn(Op *op)
     Ox data = arg(op, "data");
     Ox sizes = arg(op, "batch_sizes");
     Ox out[3];
-    if (!rnn_args(op, &r) ||
-        !packed_by_sizes(op, sizes, ox_rank(r.h0) == 3 ? ox_dim(r.h0, 1) : NULL, &packed))
+    if (!rnn_args(op, &r))
+        return val_poison();
+    Dim batch = ox_rank(r.h0) == 3 ? ox_dim(r.h0, 1) : NULL;
+    if (!packed_by_sizes(op, sizes, batch, &packed))
         return val_poison();
     r.packed = &packed;
     run_layers(op, &r, unpacked(op, &packed, data), out);
@@ -545,12 +605,11 @@ static Value lower_packed_rnn(Op *op)
 static Value lower_cell_params(Op *op)
 {
     bool dynamic = has_param(op, "reduce_range");
-    Value ints[1] = { dynamic ? val_int(arg_bool(op, "reduce_range")) : val_int(0) };
+    Str kind = str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16");
+    Value reduced = dynamic ? val_int(arg_bool(op, "reduce_range")) : val_int(0);
     Value packed[2] = { arg_value(op, "w_ih"), arg_value(op, "w_hh") };
-    const Value state[] = { val_str(
-                                str_of(op->cx, dynamic ? "quantized_dynamic" : "quantized_fp16")),
-                            val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
-                            val_tuple(op->cx, ints, 1), val_tuple(op->cx, packed, 2) };
+    const Value state[] = { val_str(kind), val_tuple(op->cx, NULL, 0), val_tuple(op->cx, NULL, 0),
+                            val_tuple(op->cx, &reduced, 1), val_tuple(op->cx, packed, 2) };
     return val_tuple(op->cx, state, COUNT(state));
 }
 

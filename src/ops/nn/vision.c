@@ -1,7 +1,7 @@
 /* vision.c - torchvision::*: suppression of boxes, pooling over regions, deformable convolution.
  *
- * Regions come as [K, 5]: the image's number in the batch, then the corners. ONNX takes numbers and
- * corners apart. */
+ * Regions are [K, 5]: the image's number in the batch, then the corners. ONNX's RoiAlign takes the
+ * numbers and the corners as two inputs. */
 #include "ops/internal.h"
 
 #include <float.h>
@@ -17,8 +17,8 @@ static float threshold_below(double t)
     return (double)f > t ? nextafterf(f, -INFINITY) : f;
 }
 
-/* Which corner is the first does not matter to the overlap; the chosen come by falling score, as in
- * PyTorch. */
+/* The indices of the boxes that are kept, by falling score as in PyTorch. ONNX has the corners in
+ * another order than PyTorch, which does not change the overlap. */
 static Ox lower_nms(Op *op)
 {
     Ox boxes = arg(op, "dets");
@@ -40,8 +40,8 @@ static Ox lower_nms(Op *op)
     Ox all = ints(op, INT64_MAX);
     Ox overlap = ox_number(op->g, DT_FLOAT, threshold_below(arg_float(op, "iou_threshold")));
     overlap = reshape_to(op, overlap, (const Dim[]){ dim_of(op, 1) }, 1);
-    Ox chosen = ox(op, "NonMaxSuppression", boxes, scores, all,
-                   overlap); /* [image, class, box] of each */
+    /* [image, class, box] of each */
+    Ox chosen = ox(op, "NonMaxSuppression", boxes, scores, all, overlap);
     Ox column = ox_integer(op->g, DT_INT64, 2);
     return ox_with(op, "Gather", INPUTS(chosen, column), INT("axis", 1));
 }
@@ -55,12 +55,27 @@ static bool region_ranks(Op *op, Ox x, Ox rois)
         return false;
     if (ox_rank(x) == 4 && ox_rank(rois) == 2)
         return true;
-    fail(op->cx, E_VALUE,
-         "the input must be [N, C, H, W] and the regions [K, 5], got rank %d and %d", ox_rank(x),
-         ox_rank(rois));
-    return false;
+    return fail(op->cx, E_VALUE,
+                "the input must be [N, C, H, W] and the regions [K, 5], got rank %d and %d",
+                ox_rank(x), ox_rank(rois));
 }
 
+/* The two numbers that say how many bins a region has, rows and columns. */
+static void pooled_size(Op *op, int64_t pooled[2])
+{
+    pooled[0] = arg_int(op, "pooled_height");
+    pooled[1] = arg_int(op, "pooled_width");
+}
+
+/* [K, channels, rows, columns] of pooled regions */
+static Ox as_pooled(Op *op, Ox x, Dim regions, int64_t channels, const int64_t pooled[2])
+{
+    const Dim dims[] = { regions, dim_of(op, channels), dim_of(op, pooled[0]),
+                         dim_of(op, pooled[1]) };
+    return reshape_to(op, x, dims, 4);
+}
+
+/* RoiAlign: the mean of samples in each bin of each region. aligned: pixels are shifted by half. */
 static Ox region_align(Op *op, const char *x_name, bool aligned)
 {
     Ox x = arg(op, x_name);
@@ -71,11 +86,11 @@ static Ox region_align(Op *op, const char *x_name, bool aligned)
         return POISON;
     Ox corners = slice_axis(op, rois, 1, dim_of(op, 1), dim_of(op, 5), 1);
     Ox column = ox_integer(op->g, DT_INT64, 0);
-    Ox image = ox_cast(op->g, ox_with(op, "Gather", INPUTS(rois, column), INT("axis", 1)),
-                       DT_INT64);
+    Ox number = ox_with(op, "Gather", INPUTS(rois, column), INT("axis", 1));
+    Ox image = ox_cast(op->g, number, DT_INT64);
+    Str mode = str_of(op->cx, aligned ? "half_pixel" : "output_half_pixel");
     return ox_with(op, "RoiAlign", INPUTS(x, corners, image),
-                   STRING("coordinate_transformation_mode",
-                          str_of(op->cx, aligned ? "half_pixel" : "output_half_pixel")),
+                   STRING("coordinate_transformation_mode", mode),
                    INT("output_height", arg_int(op, "pooled_height")),
                    INT("output_width", arg_int(op, "pooled_width")),
                    INT("sampling_ratio", samples > 0 ? samples : 0),
@@ -84,68 +99,79 @@ static Ox region_align(Op *op, const char *x_name, bool aligned)
 
 static Ox lower_roi_align(Op *op) { return region_align(op, "input", arg_bool(op, "aligned")); }
 
-/* ONNX has no places of the largest: None, which nothing can be computed with. */
+/* -> (the largest of each bin, its index). ONNX does not give the index: it is None, so that using
+ * it is an error. */
 static Value lower_roi_pool(Op *op)
 {
     Ox x = arg(op, "input");
     Ox rois = arg(op, "rois");
-    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
+    int64_t pooled[2];
+    pooled_size(op, pooled);
     if (!region_ranks(op, x, rois))
         return val_poison();
     Ox y = ox_with(op, "MaxRoiPool", INPUTS(x, rois), INT_LIST("pooled_shape", pooled, 2),
                    FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
-    return ox_ok(y) ? val_tuple(op->cx, (Value[]){ val_tensor(op->cx, y), val_none() }, 2)
-                    : val_poison();
+    if (!ox_ok(y))
+        return val_poison();
+    return val_tuple(op->cx, (Value[]){ val_tensor(op->cx, y), val_none() }, 2);
 }
 
-/* The channel that each bin of the result was taken from: c*bins + bin, int32. */
+/* Position-sensitive pooling takes bin i of channel c from channel c * bins + i of x: how many bins
+ * and channels that makes. False after an error: they do not divide. */
+static bool bins_of(Op *op, Ox x, const int64_t pooled[2], int64_t *bins, int64_t *channels)
+{
+    int64_t wide;
+    if (pooled[0] < 1 || pooled[1] < 1 || !mul_ok(pooled[0], pooled[1], bins) ||
+        !dim_known(ox_dim(x, 1), &wide) || wide % *bins)
+        return fail(op->cx, E_VALUE,
+                    "input channels must be a multiple of pooling height * pooling width");
+    *channels = wide / *bins;
+    return true;
+}
+
+/* The channel that each bin of the result is taken from, int32 [regions, channels, rows,
+ * columns]. */
 static Ox channel_mapping(Op *op, Dim regions, int64_t channels, const int64_t *pooled)
 {
     int64_t dims[4] = { 1, channels, pooled[0], pooled[1] };
     int64_t n = channels * pooled[0] * pooled[1];
     int32_t *at = new_array(op->cx, int32_t, n + 1);
-    for (int64_t i = 0; at && i < n; i++)
+    if (!at)
+        return POISON;
+    for (int64_t i = 0; i < n; i++)
         at[i] = (int32_t)i;
-    Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT32, 4, dims, at)) : POISON;
-    return expand_dims(op, table,
-                       (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]),
-                                      dim_of(op, pooled[1]) },
-                       4);
+    Ox table = ox_const(op->g, const_make(op->cx, DT_INT32, 4, dims, at));
+    const Dim all[] = { regions, dim_of(op, channels), dim_of(op, pooled[0]),
+                        dim_of(op, pooled[1]) };
+    return expand_dims(op, table, all, 4);
 }
 
-/* Bin i of channel c is bin i of what RoiAlign gives for channel c*bins + i: the diagonal. */
+/* Bin i of channel c is bin i of RoiAlign's channel c * bins + i: the diagonal of [bins, bins]. */
 static Value lower_ps_roi_align(Op *op)
 {
-    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
-    int64_t bins = pooled[0] * pooled[1];
-    int64_t wide;
+    int64_t pooled[2], bins, channels;
     Ox x = arg(op, "input");
+    pooled_size(op, pooled);
     Ox all = region_align(op, "input", true);
-    if (!ox_ok(all))
+    if (!ox_ok(all) || !bins_of(op, x, pooled, &bins, &channels))
         return val_poison();
-    if (!dim_known(ox_dim(x, 1), &wide) || bins <= 0 || wide % bins)
-        return fail(op->cx, E_VALUE,
-                    "input channels must be a multiple of pooling height * pooling width"),
-               val_poison();
-    int64_t channels = wide / bins;
     int64_t dims[1] = { bins };
     int64_t *at = new_array(op->cx, int64_t, bins);
-    for (int64_t i = 0; at && i < bins; i++)
+    if (!at)
+        return val_poison();
+    for (int64_t i = 0; i < bins; i++)
         at[i] = i * (bins + 1);
     Dim regions = ox_dim(all, 0);
-    Ox flat = reshape_to(
-        op, all, (const Dim[]){ regions, dim_of(op, channels), dim_of(op, bins * bins) }, 3);
-    Ox table = at ? ox_const(op->g, const_make(op->cx, DT_INT64, 1, dims, at)) : POISON;
+    const Dim squares[] = { regions, dim_of(op, channels), dim_of(op, bins * bins) };
+    Ox flat = reshape_to(op, all, squares, 3);
+    Ox table = ox_const(op->g, const_make(op->cx, DT_INT64, 1, dims, at));
     Ox own = ox_with(op, "Gather", INPUTS(flat, table), INT("axis", 2));
-    own = reshape_to(op, own,
-                     (const Dim[]){ regions, dim_of(op, channels), dim_of(op, pooled[0]),
-                                    dim_of(op, pooled[1]) },
-                     4);
+    own = as_pooled(op, own, regions, channels, pooled);
     Ox mapping = channel_mapping(op, regions, channels, pooled);
     return result_tuple(op, (const Ox[]){ own, mapping }, 2);
 }
 
-/* Halves go away from 0. */
+/* x rounded to whole numbers, halves away from 0. */
 static Ox rounded_away(Op *op, Ox x)
 {
     Ox size = ox(op, "Abs", x);
@@ -156,22 +182,30 @@ static Ox rounded_away(Op *op, Ox x)
     return ox(op, "Mul", ox(op, "Sign", x), ox(op, "Add", whole, more));
 }
 
-/* Where the bins of each region begin (end: end) along an image's height (i = 0) or width, [K,
- * bins]. PyTorch's leave the last pixel out. */
+/* Column `column` of the regions in pixels of the image, a whole number: [K, 1]. */
+static Ox corner_in_pixels(Op *op, Ox rois, int column, Ox scale)
+{
+    Ox corner = slice_axis(op, rois, 1, dim_of(op, column), dim_of(op, column + 1), 1);
+    return rounded_away(op, ox(op, "Mul", corner, scale));
+}
+
+/* Where the bins of each region begin (`end`: where they end) along an image's height (i = 0) or
+ * width (1), int64 [K, bins]. As in PyTorch, none reaches the image's last pixel. */
 static Ox bin_edges(Op *op, Ox rois, int i, int64_t bins, Dim size, bool end)
 {
     Ox scale = number_like(op, arg_float(op, "spatial_scale"), rois);
     Ox last = ox_dim_value(op->g, dim_sub(op->cx, size, dim_of(op, 1)));
-    Ox from = rounded_away(
-        op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 2 - i), dim_of(op, 3 - i), 1), scale));
-    Ox to = rounded_away(
-        op, ox(op, "Mul", slice_axis(op, rois, 1, dim_of(op, 4 - i), dim_of(op, 5 - i), 1), scale));
-    Ox length = ox(op, "Max", ox(op, "Sub", to, from), number_like(op, 1, rois));
+    Ox from = corner_in_pixels(op, rois, 2 - i, scale);
+    Ox to = corner_in_pixels(op, rois, 4 - i, scale);
+    Ox reach = ox(op, "Sub", to, from);
+    Ox length = ox(op, "Max", reach, number_like(op, 1, rois));
     Ox bin = ox(op, "Div", length, number_like(op, (double)bins, rois));
     int64_t *at = new_array(op->cx, int64_t, bins + 1);
-    for (int64_t k = 0; at && k < bins; k++)
+    if (!at)
+        return POISON;
+    for (int64_t k = 0; k < bins; k++)
         at[k] = k + end;
-    Ox numbers = at ? ox_cast(op->g, ox_ints(op->g, at, (size_t)bins), ox_dtype(rois)) : POISON;
+    Ox numbers = ox_cast(op->g, ox_ints(op->g, at, (size_t)bins), ox_dtype(rois));
     Ox edge = ox(op, "Mul", bin, numbers);
     edge = ox_make(op->g, end ? "Ceil" : "Floor", INPUTS(edge), NULL, 0);
     Ox sum = ox(op, "Add", edge, from);
@@ -179,8 +213,9 @@ static Ox bin_edges(Op *op, Ox rois, int i, int64_t bins, Dim size, bool end)
     return ox(op, "Min", ox(op, "Max", place, ox_int(op->g, 0)), last);
 }
 
-/* Sums of everything above and left of each pixel, in double: the sum of a bin is the difference of
- * four. (So what is no number reaches the bins below and right of it too: docs/limits.md.) */
+/* The sum of all pixels above and left of each pixel, in double and flattened: that of a bin is the
+ * difference of four. (So a not-a-number reaches the bins below and right of it, too:
+ * docs/limits.md.) */
 static Ox sums_before(Op *op, Ox x)
 {
     Ox sum = ox_cast(op->g, x, DT_DOUBLE);
@@ -191,67 +226,81 @@ static Ox sums_before(Op *op, Ox x)
     return flatten_to_1d(op, sum);
 }
 
-/* Bin i of channel c averages channel c*bins + i over the bin's pixels; one without pixels gives
- * 0. */
-static Value lower_ps_roi_pool(Op *op)
+/* Where bins begin (edge[i][0]) and end (edge[i][1]), rows for i = 0 and columns for 1, of shapes
+ * that broadcast to [K, channels, rows, columns]. */
+static void all_edges(Op *op, Ox x, Ox rois, const int64_t pooled[2], Ox edge[2][2])
 {
-    int64_t pooled[2] = { arg_int(op, "pooled_height"), arg_int(op, "pooled_width") };
-    int64_t bins = pooled[0] * pooled[1];
-    int64_t wide;
-    Ox x = arg(op, "input");
-    Ox rois = arg(op, "rois");
-    Ox edge[2][2];
-    if (!region_ranks(op, x, rois))
-        return val_poison();
-    if (pooled[0] < 1 || pooled[1] < 1 || !dim_known(ox_dim(x, 1), &wide) || wide % bins)
-        return fail(op->cx, E_VALUE,
-                    "input channels must be a multiple of pooling height * pooling width"),
-               val_poison();
-    Dim regions = ox_dim(rois, 0);
-    Dim one = dim_of(op, 1);
-    Dim channels = dim_of(op, wide / bins);
     for (int i = 0; i < 2; i++)
         for (int end = 0; end < 2; end++) {
             Ox e = bin_edges(op, rois, i, pooled[i], ox_dim(x, 2 + i), end);
-            edge[i][end] = reshape_to(op, e,
-                                      (const Dim[]){ regions, one, i ? one : dim_of(op, pooled[0]),
-                                                     i ? dim_of(op, pooled[1]) : one },
-                                      4);
+            Dim dims[] = { ox_dim(rois, 0), dim_of(op, 1), dim_of(op, 1), dim_of(op, 1) };
+            dims[2 + i] = dim_of(op, pooled[i]);
+            edge[i][end] = reshape_to(op, e, dims, 4);
         }
-    Ox sums = sums_before(op, x);
-    Ox mapping = channel_mapping(op, regions, wide / bins, pooled);
+}
+
+/* The sum of each bin's pixels, in double. mapping: the channel of each bin. */
+static Ox bin_sums(Op *op, Ox x, Ox rois, Ox mapping, Ox sums, Ox edge[2][2])
+{
+    Dim one = dim_of(op, 1);
+    Ox corner[2][2];
     Ox height = ox_dim_value(op->g, ox_dim(x, 2));
     Ox image = ox_cast(op->g, slice_axis(op, rois, 1, dim_of(op, 0), one, 1), DT_INT64);
     Ox first = ox(op, "Mul", image, ox_dim_value(op->g, ox_dim(x, 1)));
     Ox channel = ox_cast(op->g, mapping, DT_INT64);
-    Ox plane = ox(op, "Add", reshape_to(op, first, (const Dim[]){ regions, one, one, one }, 4),
-                  channel);
+    Ox planes = reshape_to(op, first, (const Dim[]){ ox_dim(rois, 0), one, one, one }, 4);
+    Ox plane = ox(op, "Add", planes, channel);
     Ox top = ox(op, "Mul", plane, height);
     Ox width = ox_dim_value(op->g, ox_dim(x, 3));
-    Ox corner[2][2];
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 2; k++) {
-            Ox row = ox(op, "Mul", ox(op, "Add", top, edge[0][i]), width);
-            corner[i][k] = ox(op, "Gather", sums, ox(op, "Add", row, edge[1][k]));
+            Ox line = ox(op, "Add", top, edge[0][i]);
+            Ox row = ox(op, "Mul", line, width);
+            Ox pixel = ox(op, "Add", row, edge[1][k]);
+            corner[i][k] = ox(op, "Gather", sums, pixel);
         }
     Ox below = ox(op, "Sub", corner[1][1], corner[1][0]);
     Ox above = ox(op, "Sub", corner[0][1], corner[0][0]);
-    Ox sum = ox(op, "Sub", below, above);
+    return ox(op, "Sub", below, above);
+}
+
+/* sum divided by the number of pixels in each bin; 0 for a bin without any. */
+static Ox bin_means(Op *op, Ox sum, Ox edge[2][2])
+{
     Ox rows = ox(op, "Sub", edge[0][1], edge[0][0]);
     Ox columns = ox(op, "Sub", edge[1][1], edge[1][0]);
     Ox zero = ox_int(op->g, 0);
     Ox high = ox(op, "Greater", rows, zero);
-    Ox some = ox(op, "And", high, ox(op, "Greater", columns, zero));
+    Ox broad = ox(op, "Greater", columns, zero);
+    Ox some = ox(op, "And", high, broad);
     Ox area = ox(op, "Mul", rows, columns);
     Ox safe = ox(op, "Where", some, area, ox_int(op->g, 1));
     Ox mean = ox(op, "Div", sum, ox_cast(op->g, safe, DT_DOUBLE));
-    Ox out = ox(op, "Where", some, mean, ox_number(op->g, DT_DOUBLE, 0));
-    out = expand_dims(
-        op, out, (const Dim[]){ regions, channels, dim_of(op, pooled[0]), dim_of(op, pooled[1]) },
-        4);
-    return ox_ok(out)
-        ? result_tuple(op, (const Ox[]){ ox_cast(op->g, out, ox_dtype(x)), mapping }, 2)
-        : val_poison();
+    return ox(op, "Where", some, mean, ox_number(op->g, DT_DOUBLE, 0));
+}
+
+/* Bin i of channel c is the mean of x's channel c * bins + i over the bin's pixels. */
+static Value lower_ps_roi_pool(Op *op)
+{
+    int64_t pooled[2], bins, channels;
+    Ox x = arg(op, "input");
+    Ox rois = arg(op, "rois");
+    Ox edge[2][2];
+    pooled_size(op, pooled);
+    if (!region_ranks(op, x, rois) || !bins_of(op, x, pooled, &bins, &channels))
+        return val_poison();
+    Dim regions = ox_dim(rois, 0);
+    all_edges(op, x, rois, pooled, edge);
+    Ox sums = sums_before(op, x);
+    Ox mapping = channel_mapping(op, regions, channels, pooled);
+    Ox sum = bin_sums(op, x, rois, mapping, sums, edge);
+    Ox mean = bin_means(op, sum, edge);
+    const Dim all[] = { regions, dim_of(op, channels), dim_of(op, pooled[0]),
+                        dim_of(op, pooled[1]) };
+    Ox out = ox_cast(op->g, expand_dims(op, mean, all, 4), ox_dtype(x));
+    if (!ox_ok(out))
+        return val_poison();
+    return result_tuple(op, (const Ox[]){ out, mapping }, 2);
 }
 
 /* ---- deformable convolution ---- */
@@ -261,6 +310,8 @@ typedef struct Deform {
     int64_t stride[2], pad[2], dilation[2], group, offset_group, kernel[2];
 } Deform;
 
+/* Reads and checks the arguments; d->mask is NULL without use_mask. False after an error or
+ * refusal. */
 static bool deform_args(Op *op, Deform *d)
 {
     static const char *const names[] = { "input", "weight", "offset", "mask" };
@@ -291,8 +342,10 @@ static bool deform_args(Op *op, Deform *d)
     if (!use_mask)
         d->mask = NULL;
     for (int i = 0; i < 2; i++)
-        if (!dim_known(ox_dim(d->weight, 2 + i), &d->kernel[i]))
-            return op_refuse(op, "a weight whose kernel size is not known"), false;
+        if (!dim_known(ox_dim(d->weight, 2 + i), &d->kernel[i])) {
+            op_refuse(op, "a weight whose kernel size is not known");
+            return false;
+        }
     return true;
 }
 
@@ -305,19 +358,21 @@ static Ox deform_conv(Op *op, const Deform *d)
                    INT_LIST("pads", pads, 4), INT_LIST("strides", d->stride, 2));
 }
 
-/* Where tap k of output row r samples without its offset: r*stride - pad + k*dilation, [taps, 1] +
- * [1, rows]. */
+/* Where tap k samples for row r of the output without its offset, r * stride - pad + k * dilation:
+ * [taps, rows]. i: 0 for rows, 1 for columns. */
 static Ox positions(Op *op, const Deform *d, int i, Dim rows)
 {
     int64_t taps = d->kernel[0] * d->kernel[1];
     int64_t dims[2] = { taps, 1 };
     float *at = new_array(op->cx, float, taps);
-    for (int64_t k = 0; at && k < taps; k++)
-        at[k] = (float)((i == 0 ? k / d->kernel[1] : k % d->kernel[1]) * d->dilation[i] -
-                        d->pad[i]);
-    Ox tap = at
-        ? ox_cast(op->g, ox_const(op->g, const_make(op->cx, DT_FLOAT, 2, dims, at)), ox_dtype(d->x))
-        : POISON;
+    if (!at)
+        return POISON;
+    for (int64_t k = 0; k < taps; k++) {
+        int64_t place = i == 0 ? k / d->kernel[1] : k % d->kernel[1];
+        at[k] = (float)(place * d->dilation[i] - d->pad[i]);
+    }
+    Ox table = ox_const(op->g, const_make(op->cx, DT_FLOAT, 2, dims, at));
+    Ox tap = ox_cast(op->g, table, ox_dtype(d->x));
     Ox zero = ox_integer(op->g, DT_INT64, 0);
     Ox end = ox_dim_value(op->g, rows);
     Ox one = ox_integer(op->g, DT_INT64, 1);
@@ -327,7 +382,7 @@ static Ox positions(Op *op, const Deform *d, int i, Dim rows)
     return ox(op, "Add", tap, row);
 }
 
-/* A coordinate in pixels as GridSample counts it with align_corners=0: -1 and 1 are the outer
+/* A coordinate in pixels as that of GridSample with align_corners=0, where -1 and 1 are the outer
  * borders of the outer pixels. */
 static Ox normalised(Op *op, Ox pixel, Ox x, Dim size)
 {
@@ -340,58 +395,78 @@ static Ox normalised(Op *op, Ox pixel, Ox x, Dim size)
     return ox(op, "Sub", twice, one);
 }
 
-/* Before opset 19: sample every tap of every output pixel (GridSample of opset 16, groups as
- * images), then one product. */
-static Ox deform_by_grid(Op *op, const Deform *d)
+/* The sizes of a deformable convolution. Offset groups count as images of their own. */
+typedef struct DeformSizes {
+    Dim images, taps; /* batch * offset groups; pixels of the kernel */
+    Dim height, width, area;
+} DeformSizes;
+
+/* Where each tap of each output pixel samples, for GridSample: [images, taps, height * width, 2].
+ */
+static Ox deform_grid(Op *op, const Deform *d, const DeformSizes *s)
 {
-    Ctx *cx = op->cx;
-    int64_t taps = d->kernel[0] * d->kernel[1];
-    Dim batch = ox_dim(d->x, 0);
-    Dim in = ox_dim(d->x, 1);
-    Dim height = ox_dim(d->offset, 2);
-    Dim width = ox_dim(d->offset, 3);
-    Dim out = ox_dim(d->weight, 0);
-    Dim og = dim_of(op, d->offset_group);
-    Dim per_og, per_group;
-    Dim area = dim_mul(cx, height, width);
-    Dim images = dim_mul(cx, batch, og);
-    if (!dim_divide(cx, in, og, &per_og) || !dim_divide(cx, out, dim_of(op, d->group), &per_group))
-        return op_fail(op, E_VALUE, "channels must be divisible by the groups");
-    /* offsets: [N, og, taps, 2, H, W], y before x */
-    Ox offset = reshape_to(
-        op, d->offset, (const Dim[]){ images, dim_of(op, taps), dim_of(op, 2), height, width }, 5);
-    Ox y = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 0), dim_of(op, 1), 1),
-                      (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
-    Ox x = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 1), dim_of(op, 2), 1),
-                      (const Dim[]){ images, dim_of(op, taps), height, width }, 4);
-    Ox base_y = reshape_to(op, positions(op, d, 0, height),
-                           (const Dim[]){ dim_of(op, taps), height, dim_of(op, 1) }, 3);
-    Ox base_x = reshape_to(op, positions(op, d, 1, width),
-                           (const Dim[]){ dim_of(op, taps), dim_of(op, 1), width }, 3);
+    Dim one = dim_of(op, 1);
+    const Dim apart[] = { s->images, s->taps, dim_of(op, 2), s->height, s->width };
+    const Dim each[] = { s->images, s->taps, s->height, s->width };
+    const Dim points[] = { s->images, s->taps, s->area, one };
+    Ox offset = reshape_to(op, d->offset, apart, 5); /* y before x */
+    Ox y = reshape_to(op, slice_axis(op, offset, 2, dim_of(op, 0), one, 1), each, 4);
+    Ox x = reshape_to(op, slice_axis(op, offset, 2, one, dim_of(op, 2), 1), each, 4);
+    Ox rows = positions(op, d, 0, s->height);
+    Ox base_y = reshape_to(op, rows, (const Dim[]){ s->taps, s->height, one }, 3);
+    Ox columns = positions(op, d, 1, s->width);
+    Ox base_x = reshape_to(op, columns, (const Dim[]){ s->taps, one, s->width }, 3);
     y = normalised(op, ox(op, "Add", y, base_y), d->x, ox_dim(d->x, 2));
     x = normalised(op, ox(op, "Add", x, base_x), d->x, ox_dim(d->x, 3));
-    const Dim points[] = { images, dim_of(op, taps), area, dim_of(op, 1) };
     x = reshape_to(op, x, points, 4);
     y = reshape_to(op, y, points, 4);
-    Ox grid = concat_axis(op, (const Ox[]){ x, y }, 2, 3);
-    Ox planes = reshape_to(op, d->x,
-                           (const Dim[]){ images, per_og, ox_dim(d->x, 2), ox_dim(d->x, 3) }, 4);
+    return concat_axis(op, (const Ox[]){ x, y }, 2, 3);
+}
+
+/* The values of all taps, after the mask: [images, C / offset groups, taps, height * width]. */
+static Ox deform_samples(Op *op, const Deform *d, const DeformSizes *s, Dim channels)
+{
+    Ctx *cx = op->cx;
+    Ox grid = deform_grid(op, d, s);
+    const Dim flat[] = { s->images, channels, ox_dim(d->x, 2), ox_dim(d->x, 3) };
+    Ox planes = reshape_to(op, d->x, flat, 4);
     Ox seen = ox_with(op, "GridSample", INPUTS(planes, grid), INT("align_corners", 0),
                       STRING("mode", str_of(cx, "linear")),
                       STRING("padding_mode", str_of(cx, "zeros")));
-    if (d->mask) {
-        Ox mask = reshape_to(op, d->mask,
-                             (const Dim[]){ images, dim_of(op, 1), dim_of(op, taps), area }, 4);
-        seen = ox(op, "Mul", seen, mask);
-    }
-    /* [N, groups, C/groups * taps, H*W] times [groups, out/groups, C/groups * taps] */
-    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), dim_of(op, taps));
+    if (!d->mask)
+        return seen;
+    const Dim wide[] = { s->images, dim_of(op, 1), s->taps, s->area };
+    Ox mask = reshape_to(op, d->mask, wide, 4);
+    return ox(op, "Mul", seen, mask);
+}
+
+/* DeformConv before opset 19: GridSample, of opset 16, takes every tap of every output pixel; then
+ * one product, [groups, out / groups, C / groups * taps] times [N, groups, C / groups * taps,
+ * height * width]. */
+static Ox deform_by_grid(Op *op, const Deform *d)
+{
+    Ctx *cx = op->cx;
+    Dim batch = ox_dim(d->x, 0);
+    Dim out = ox_dim(d->weight, 0);
+    Dim one = dim_of(op, 1);
     Dim groups = dim_of(op, d->group);
-    seen = reshape_to(op, seen, (const Dim[]){ batch, groups, depth, area }, 4);
+    Dim offset_groups = dim_of(op, d->offset_group);
+    Dim per_offset, per_group;
+    DeformSizes s = { .taps = dim_of(op, d->kernel[0] * d->kernel[1]),
+                      .height = ox_dim(d->offset, 2),
+                      .width = ox_dim(d->offset, 3) };
+    s.area = dim_mul(cx, s.height, s.width);
+    s.images = dim_mul(cx, batch, offset_groups);
+    if (!dim_divide(cx, ox_dim(d->x, 1), offset_groups, &per_offset) ||
+        !dim_divide(cx, out, groups, &per_group))
+        return op_fail(op, E_VALUE, "channels must be divisible by the groups");
+    Ox seen = deform_samples(op, d, &s, per_offset);
+    Dim depth = dim_mul(cx, ox_dim(d->weight, 1), s.taps);
+    seen = reshape_to(op, seen, (const Dim[]){ batch, groups, depth, s.area }, 4);
     Ox weight = reshape_to(op, d->weight, (const Dim[]){ groups, per_group, depth }, 3);
-    Ox result = reshape_to(op, ox(op, "MatMul", weight, seen),
-                           (const Dim[]){ batch, out, height, width }, 4);
-    Ox bias = reshape_to(op, d->bias, (const Dim[]){ out, dim_of(op, 1), dim_of(op, 1) }, 3);
+    Ox product = ox(op, "MatMul", weight, seen);
+    Ox result = reshape_to(op, product, (const Dim[]){ batch, out, s.height, s.width }, 4);
+    Ox bias = reshape_to(op, d->bias, (const Dim[]){ out, one, one }, 3);
     return ox(op, "Add", result, bias);
 }
 
