@@ -88,6 +88,16 @@ static bool not_empty(Op *op, Ox x, int from)
     return true;
 }
 
+/* PyTorch keeps these numbers in 32 bits, and wants them positive. False after an error. */
+static bool positive(Op *op, const char *name, const int64_t *at, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (at[i] < 1 || at[i] > INT32_MAX)
+            return fail(op->cx, E_VALUE, "%s should be greater than zero, but got %lld", name,
+                        (long long)at[i]);
+    return true;
+}
+
 /* Reads the arguments of a pool; row->datum: the number of spatial axes. False after an error. */
 static bool pool_args(Op *op, Pool *p)
 {
@@ -97,6 +107,9 @@ static bool pool_args(Op *op, Pool *p)
         !numbers(op, "stride", p->n, p->kernel, p->stride) ||
         !numbers(op, "padding", p->n, NULL, p->pad) ||
         !numbers(op, "dilation", p->n, NULL, p->dilation))
+        return false;
+    if (!positive(op, "kernel_size", p->kernel, p->n) || !positive(op, "stride", p->stride, p->n) ||
+        !positive(op, "dilation", p->dilation, p->n))
         return false;
     p->ceil = arg_bool(op, "ceil_mode");
     for (int i = 0; i < p->n; i++)
@@ -507,6 +520,11 @@ static bool adaptive_args(Op *op, Adaptive *a)
         Dim d = a->size[i] = size.at[size.n == 1 ? 0 : i];
         Dim have = ox_dim(a->x, 2 + i);
         Dim k;
+        if (dim_le(op->cx, dim_int(op->cx, 0), d) == NO)
+            return fail(op->cx, E_VALUE,
+                        "elements of output_size must be greater than or equal to 0 but received "
+                        "%s",
+                        dim_text(op->cx, d)->s);
         a->all_one &= dim_is(d, 1);
         a->kernel[i] = 1;
         if (dim_eq(op->cx, d, have) != YES)

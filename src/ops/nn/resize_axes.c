@@ -233,8 +233,9 @@ static Ox nearest_computed(Op *op, Ox x, const Target *t, bool exact, int i)
 /* The nearest pixels along spatial axis i; x itself where each pixel is its own nearest. */
 static Ox nearest_along(Op *op, Ox x, const Axis *a, bool exact, int i)
 {
-    if (a->out <= 0)
-        return POISON;
+    if (a->in <= 0 || a->out <= 0)
+        return op_fail(op, E_VALUE, "resizing %lld to %lld elements", (long long)a->in,
+                       (long long)a->out);
     int64_t *at = new_array(op->cx, int64_t, a->out);
     if (!at)
         return POISON;
@@ -356,11 +357,31 @@ static Ox resized_along(Op *op, Ox x, ResizeMode mode, const Axis *a, int i)
     return product_along(op, x, matrix(op, a, ox_dtype(x)), 2 + i);
 }
 
+enum { PIXELS_MOST = 1 << 28 }; /* along an axis; resize_misses looks at each of them */
+
+/* False after an error: a known size is larger. */
+static bool sizes_in_range(Op *op, Ox x, const Target *t)
+{
+    for (int i = 0; i < t->spatial; i++) {
+        int64_t n;
+        bool sized = t->size.n > 0;
+        if (!dim_known(sized ? t->size.at[i] : ox_dim(x, 2 + i), &n))
+            continue;
+        double out = sized ? (double)n : (double)n * t->scale[i];
+        if (out > PIXELS_MOST)
+            return fail(op->cx, E_LIMIT, "resizing axis %d to more than %d elements", 2 + i,
+                        PIXELS_MOST);
+    }
+    return true;
+}
+
 /* Resize's own cases are told apart first, as they need no static sizes. */
 Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
     Axis axis[3];
+    if ((mode == NEAREST || mode == NEAREST_EXACT) && !sizes_in_range(op, x, t))
+        return POISON;
     if (any_misses(op, x, t, mode))
         return all_nearest(op, x, t, mode);
     if (resize_takes(op, x, t, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
