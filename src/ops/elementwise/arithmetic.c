@@ -18,7 +18,8 @@ static Ox each_sum(Op *op, const char *name, Z (*of)(Op *, Z, Z), Ox a, Ox b)
 Ox each_add(Op *op, Ox a, Ox b) { return each_sum(op, "Add", z_add, a, b); }
 Ox each_sub(Op *op, Ox a, Ox b) { return each_sum(op, "Sub", z_sub, a, b); }
 
-/* Of a complex number and a real one: each part by itself. */
+/* The product or quotient (name) of a complex number and a real one: of each part with the real
+ * one. */
 static Ox of_parts(Op *op, const char *name, Ox z, Ox real)
 {
     Z x = z_parts(op, z);

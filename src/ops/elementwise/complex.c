@@ -108,7 +108,7 @@ static Ox lower_function(Op *op)
     return z_joined(op, apply(op, (Function)op->row->datum, z_arg(op, "self")));
 }
 
-/* What has a real result, of any argument. */
+/* Functions whose result is real. */
 static Ox lower_abs(Op *op) { return z_abs(op, z_arg(op, "self")); }
 
 static Ox lower_angle(Op *op)
@@ -117,7 +117,7 @@ static Ox lower_angle(Op *op)
     return z_angle(op, a.im, a.re);
 }
 
-/* isnan, isinf: of either part; isfinite: of both; isreal: no imaginary part */
+/* isnan and isinf (row->text: ONNX's operator): true when they are of either part. */
 static Ox lower_either(Op *op)
 {
     Z a = z_arg(op, "self");
@@ -144,7 +144,7 @@ static Ox lower_isreal(Op *op)
 
 /* ---- arithmetic ---- */
 
-/* other, or self of rsub, multiplied with alpha */
+/* The argument `name` multiplied by alpha. */
 static Z with_alpha(Op *op, const char *name)
 {
     Z z = z_arg(op, name);
@@ -154,7 +154,8 @@ static Z with_alpha(Op *op, const char *name)
     return z_mul(op, z, z_parts(op, alpha));
 }
 
-/* Of two tensors of one complex type. Parts of a sum are summed where they lie, side by side. */
+/* add, sub and rsub of two tensors of one complex type, computed on both parts at once, which lie
+ * side by side (ox_pair). row->datum: 0 add, 1 sub, 2 rsub. */
 static Ox lower_add(Op *op)
 {
     const char *first = op->row->datum == 2 ? "other" : "self";
@@ -251,7 +252,7 @@ static Ox lower_sinc(Op *op)
         op, z_where(op, at_zero, one, z_div(op, z_back(op, z_sinh(op, z_turn(op, a))), by)));
 }
 
-/* Of each part by itself. */
+/* nan_to_num of each part by itself. */
 static Ox lower_nan_to_num(Op *op)
 {
     Z a = z_arg(op, "self");
@@ -283,7 +284,7 @@ static Ox lower_lerp(Op *op)
     return z_joined(op, z_add(op, a, z_mul(op, w, z_sub(op, b, a))));
 }
 
-/* row->datum: 1 is not equal */
+/* row->datum: 1 is `not equal`. */
 static Ox lower_eq(Op *op)
 {
     Z a = z_arg(op, "self");
@@ -429,7 +430,7 @@ static Z z_matmul(Op *op, const char *name, Z a, Z b)
     return (Z){ re, im };
 }
 
-/* row->datum: 1 takes the first one's conjugate (vdot) */
+/* dot, and vdot (row->datum 1), which conjugates the first vector. */
 static Ox lower_matmul(Op *op)
 {
     const Schema *s = op->call->schema;

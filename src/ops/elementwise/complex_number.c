@@ -243,8 +243,8 @@ Z z_where(Op *op, Ox yes, Z a, Z b)
     return (Z){ re, im };
 }
 
-/* m + log(1 + exp(l - m)), m the one with the larger real part; what is exp'd to nothing stays
- * so */
+/* log(exp(a) + exp(b)) is m + log(1 + exp(l - m)), where m is the one with the larger real part.
+ * Where both real parts are -infinity the result is m. */
 Z z_log_sum(Op *op, Z a, Z b)
 {
     Ox larger = ox(op, "GreaterOrEqual", a.re, b.re);

@@ -230,8 +230,8 @@ static Ox int_power(Op *op, Ox x, int64_t n)
     return out;
 }
 
-/* The same where the exponents are data: a step for each bit that they may have. Odd numbers wrap
- * round for ever. */
+/* x^n for a tensor of exponents n, by squaring: one step for each bit that the exponents may
+ * have. As in PyTorch, odd numbers wrap around. */
 static Ox int_powers(Op *op, Ox x, Ox n)
 {
     int bits = (int)dtype_size(ox_dtype(n)) * 8 - dtype_is_signed(ox_dtype(n));
@@ -321,7 +321,7 @@ static Ox lower_float_power(Op *op)
     return ox(op, "Pow", base, power);
 }
 
-/* self * 2^other, each step in the type that PyTorch gives it */
+/* self * 2^other, each step in the type that PyTorch computes it in. */
 static Value lower_ldexp(Op *op)
 {
     Value two[] = { val_float(2), arg_value(op, "other") };
@@ -522,8 +522,8 @@ static bool gcd_body(Op *op, Graph *body, Type t)
     return ox_ok(more) && ox_ok(next_a) && ox_ok(next_b);
 }
 
-/* Of absolute values, in int64, which is exact for the narrower types; both operands in their
- * common shape. */
+/* The greatest common divisor, by Euclid's algorithm in a Loop, of non-negative int64 numbers;
+ * both operands are brought to their common shape first. */
 static Ox gcd_of(Op *op, Ox a, Ox b)
 {
     Graph *body = graph_new(op->cx, op->g, NULL);
@@ -539,7 +539,7 @@ static Ox gcd_of(Op *op, Ox a, Ox b)
     return ox_make_n(op->g, "Loop", INPUTS(NULL, start, x, y), &loop, 1, out, 2) ? out[0] : POISON;
 }
 
-/* row->datum: 1 is the least common multiple, |a / gcd * b|, 0 where both are 0 */
+/* gcd, and lcm (row->datum 1), which is |a / gcd * b|, and 0 where both are 0. */
 static Ox lower_gcd(Op *op)
 {
     Ox a = arg(op, "self");

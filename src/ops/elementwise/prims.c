@@ -6,7 +6,7 @@
  * reduction keeps the type of its input unless another is given. */
 #include "ops/internal.h"
 
-/* row->text is ATen's name */
+/* The same call of the ATen operator row->text. */
 static Value lower_alias(Op *op)
 {
     return call_op(op, op->row->text, op->call->arg, (size_t)op->call->schema->n_param);
@@ -139,7 +139,7 @@ static Ox lower_full_like(Op *op)
         a->type->dim, rank);
 }
 
-/* start, start + step, .. */
+/* iota: start, start + step, .., `length` numbers. */
 static Ox lower_iota(Op *op)
 {
     Ctx *cx = op->cx;

@@ -55,7 +55,7 @@ static Ox erfinv_factor(Op *op, Ox w)
     return pick(op, below(op, w, 6.25), middle, outer);
 }
 
-/* What has no value, and the ends where it is infinite. */
+/* The result of erfinv(y): `inside` where |y| < 1, infinite at 1 and -1, NaN beyond. */
 static Ox with_ends(Op *op, Ox y, Ox size, Ox inside)
 {
     Ox signs = ox(op, "Sign", y);
@@ -333,8 +333,8 @@ static Ox polygamma_of(Op *op, Ox x, int n)
     return pick(op, whole_negative(op, x), pole, value);
 }
 
-/* Its factorial is infinite in the result's type sooner than the product is, and so is
- * PyTorch's. */
+/* polygamma of a large n: the factorial overflows in the result's type before the product does,
+ * and PyTorch's overflows with it. */
 static Ox steep_polygamma(Op *op, int64_t n)
 {
     DType t = op->common == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;

@@ -542,7 +542,7 @@ static Value lower_nonzero_numpy(Op *op)
     return result_list(op, parts.at, parts.n);
 }
 
-/* datum: 1 keeps the upper triangle */
+/* tril, and triu (row->datum 1). */
 static Ox lower_tri(Op *op)
 {
     Ox x = arg(op, "self");

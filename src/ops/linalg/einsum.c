@@ -206,7 +206,7 @@ static void sum_own(Op *op, Term *t, const char *other, const char *keep, bool a
     memcpy(t->at, left, sizeof left);
 }
 
-/* x of these labels with its axes in the order of `want`. */
+/* The term's tensor with its axes in the order of the labels `want`. */
 static Ox in_order(Op *op, const Term *t, const char *want)
 {
     int perm[MAX_RANK], n = 0;
@@ -342,7 +342,8 @@ static Term node_of(Op *op, const Term *a, const Term *b, const char *keep)
     return out;
 }
 
-/* batch and left of a, and batch and right of b, multiplied: axes of 1 in between. */
+/* The product of a [batch.., left..] and b [batch.., right..], as [batch.., left.., right..]: both
+ * get axes of size 1 for those of the other. */
 static Ox outer_product(Op *op, Ox a, int n_right, Ox b, int n_batch, int n_left)
 {
     int64_t after[MAX_RANK], between[MAX_RANK];

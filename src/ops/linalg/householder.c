@@ -49,7 +49,7 @@ static Ox on_axis(Op *op, Ox first, Ox rest)
     return ox(op, "And", none, real);
 }
 
-/* states: what is reflected so far, the taus; data: neither */
+/* One iteration of the decomposition. state[0]: the matrix so far; state[1]: the taus. */
 static void reflect_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
@@ -196,7 +196,7 @@ static Value lower_geqrf(Op *op)
                                 : val_poison();
 }
 
-/* packed and tau as geqrf gave them */
+/* The reflections of two arguments, packed and tau, as geqrf returns them. */
 static bool reflections_arg(Op *op, const char *packed, const char *tau, Reflections *r)
 {
     Ox a = matrix_float(op, packed);

@@ -24,8 +24,8 @@ typedef struct Jacobi {
 
 /* ---- rotations ---- */
 
-/* Of two columns with squared lengths own and other, and the product of both: cosine and sine that
- * make them orthogonal. `lower` where own is the one of the lower number. */
+/* The rotation that makes two columns orthogonal. own, other: their squared lengths; product:
+ * their inner product; lower: is `own` the column with the lower number? */
 static void angle(Op *op, Ox own, Ox other, Ox product, Ox lower, Ox *cosine, Ox *sine)
 {
     Ox none = ox(op, "Equal", product, num(op, 0));
@@ -46,8 +46,8 @@ static void angle(Op *op, Ox own, Ox other, Ox product, Ox lower, Ox *cosine, Ox
     *sine = ox(op, "Mul", tangent, *cosine);
 }
 
-/* What turns complex columns so that the product of each pair is real, z = own^H other and r its
- * size: own by u, other by w. */
+/* Factors of size 1 that make the inner product z = own^H other of complex columns real: own is
+ * multiplied by u, other by w. r: the size of z. */
 static void turn(Op *op, Ox z, Ox r, Ox lower, Ox *u, Ox *w)
 {
     Ox one = ox_number(op->g, ox_dtype(z), 1);
@@ -72,7 +72,8 @@ static Ox partners(Op *op, Ox number, Ox k, Ox count, Ox *lower)
     return ox(op, "Where", inside, at, number);
 }
 
-/* states: a above V, and the number of steps that found all pairs orthogonal; data: m */
+/* One iteration. state[0]: the matrix with V below it; state[1]: how many iterations in a row found
+ * all pairs orthogonal. data: the number of the matrix's rows. */
 static void rotate(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     Dim m = *(const Dim *)data;
@@ -234,7 +235,7 @@ static Ox unit_columns(Op *op, const Svd *s, bool complete)
     return each_mul(op, q, signs);
 }
 
-/* vectors: the last result is V^H (else V) */
+/* U, S and V (turn_last: V^H) of a. full: U and V are square. Without vectors U and V are empty. */
 static Value svd(Op *op, Ox a, bool full, bool with_vectors, bool turn_last)
 {
     Svd s;
@@ -461,7 +462,8 @@ static Ox lower_pinv(Op *op)
     return ox_ok(out) ? ox_cast(op->g, out, ox_dtype(a)) : POISON;
 }
 
-/* x in runs in which this holds, else f[0]: what has more axes than one has another rank then. */
+/* x in runs of the model in which `holds` is true, else an empty tensor of shape [0]; so the rank
+ * varies unless x has one axis. */
 static Value or_empty(Op *op, Ox x, Ox holds)
 {
     int rank = ox_rank(x);
@@ -490,8 +492,8 @@ static Value or_empty(Op *op, Ox x, Ox holds)
     return ox_ok(y) ? val_tensor(op->cx, y) : val_poison();
 }
 
-/* Of more equations than unknowns; only where every matrix has full rank, which gels takes for
- * granted and the others find out. */
+/* The residuals of least squares, which torch gives only for more equations than unknowns and
+ * full rank: gels assumes full rank, the other drivers determine it. Else an empty tensor. */
 static Value residuals(Op *op, Ox a, Ox x, Ox right, Ox above, Str driver)
 {
     int rank = ox_rank(a);

@@ -149,7 +149,8 @@ static void take_block(Op *op, const void *data, Ox step, const Ox *state, Ox *n
     next[3] = ox(op, "Where", both(op, no_pivot, is_first), after, state[3]);
 }
 
-/* Its lower half on both sides; hermitian: conjugated above, and real in between. */
+/* The symmetric or Hermitian matrix whose lower half is a's; the diagonal of a Hermitian one is
+ * real. */
 static Ox whole(Op *op, Ox a, bool hermitian)
 {
     Ox below = ox_int(op->g, -1);
@@ -165,7 +166,8 @@ static Ox whole(Op *op, Ox a, bool hermitian)
     return each_add(op, each_add(op, lower, mirrored), diagonal);
 }
 
-/* row->datum: how many results; the third is where a pivot was 0, else 0 */
+/* row->datum: how many results there are. The third is info: the number of the first pivot that is
+ * 0, else 0. */
 static Value lower_ldl_factor(Op *op)
 {
     Ox a = matrix_float(op, "self"), out[3];

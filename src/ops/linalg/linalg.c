@@ -42,7 +42,7 @@ static Ox times(Op *op, double k, Ox x)
     return each_mul(op, x, factor);
 }
 
-/* The same of bools, where any factor but 0 is 1. */
+/* scaled_sum() of bools: any factor but 0 counts as 1. */
 static Ox sum_of_bools(Op *op, Ox c, Ox product, bool with_c, bool with_product)
 {
     Ox none = ox_bool(op->g, false);
@@ -50,13 +50,13 @@ static Ox sum_of_bools(Op *op, Ox c, Ox product, bool with_c, bool with_product)
     return with_c ? ox(op, "Or", c, part) : part;
 }
 
-/* Is it a number that the model computes, or a complex one? */
+/* Is v a number that no double holds: one that the model computes, or a complex one? */
 static bool is_no_double(Value v)
 {
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_COMPLEX;
 }
 
-/* beta * c + alpha * product. beta = 0 leaves c out altogether, not-a-number and all. */
+/* beta * c + alpha * product. With beta 0, c is left out, so that its NaNs do not count. */
 static Ox scaled_sum(Op *op, Ox c, Ox product)
 {
     Value a = arg_value(op, "alpha");
@@ -270,7 +270,7 @@ static Ox lower_addr(Op *op)
     return scaled_sum(op, c, outer(op, a, b, "vec2"));
 }
 
-/* inner: the last axes against each other; a number just scales */
+/* inner: the sum of products along the last axes; a 0-d tensor scales. */
 static Ox lower_inner(Op *op)
 {
     Ox x = arg(op, "self");
@@ -597,7 +597,7 @@ static Ox lower_cov(Op *op)
     return val_ok(v) ? tensor_read(op->g, v.t) : POISON;
 }
 
-/* x within -1 and 1, and so each part of a complex one. */
+/* x clipped to -1 .. 1; each part of a complex x is. */
 static Ox within_one(Op *op, Ox x)
 {
     Ox least = real_like(op, -1, x);

@@ -8,7 +8,7 @@
 
 static Ox zero_of(Op *op, Ox like) { return number_like(op, 0, like); }
 
-/* states: the matrix, the pivots' rows [.., 1, k] */
+/* One iteration. state[0]: the matrix; state[1]: the rows of the pivots, [.., 1, k]. */
 static void eliminate_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
@@ -151,7 +151,8 @@ static Ox info_of(Op *op, const Lu *lu)
     return ox_ok(out) ? ox_cast(op->g, out, DT_INT32) : POISON;
 }
 
-/* row->datum: how many results; the third is where a pivot was 0, else 0 */
+/* row->datum: how many results there are. The third is info: the number of the first pivot that is
+ * 0, else 0. */
 static Value lower_lu_factor(Op *op)
 {
     Ox a = matrix_float(op, op->call->schema->param[0].name->s);

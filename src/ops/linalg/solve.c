@@ -11,7 +11,7 @@ enum { MAX_SIZE = 16, LOOPED = -1 };
 
 static Ox matrix_arg(Op *op) { return arg(op, op->call->schema->param[0].name->s); }
 
-/* x [.., n, n]: its n, or LOOPED where that is not known, or too many to write out */
+/* *n: the n of x [.., n, n], or LOOPED where n is dynamic or too large to be written out. */
 static bool square(Op *op, Ox x, int *n)
 {
     int rank;
@@ -29,7 +29,7 @@ static bool square(Op *op, Ox x, int *n)
                        "A must be batches of square matrices");
 }
 
-/* from..to of the columns (from_end 1) or rows (2) of [.., n, m] */
+/* Columns (from_end 1) or rows (from_end 2) from..to of a matrix. */
 static Ox strip(Op *op, Ox x, int from_end, int64_t from, int64_t to)
 {
     return ox_ok(x)
@@ -219,7 +219,7 @@ static Value lower_linalg_det(Op *op)
     return val_tuple(op->cx, out, 3);
 }
 
-/* row->datum: how many results, of which the third and on are for the backward pass */
+/* row->datum: how many results there are; those from the third on are for the backward pass. */
 static Value lower_slogdet(Op *op)
 {
     Ox sign, log;
@@ -402,7 +402,7 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
     return done ? done : b;
 }
 
-/* a and b with one batch: rows are joined, so they must be of one shape */
+/* Expand a and b to one batch, because rows of both are joined. */
 bool matrix_same_batch(Op *op, Ox *a, Ox *b)
 {
     Dim da[MAX_RANK], db[MAX_RANK];
@@ -445,7 +445,7 @@ static Ox lower_solve_triangular(Op *op)
     return matrix_transposed(op, substitute(op, at, bt, !upper, unit));
 }
 
-/* the older order of arguments; the second result is A as it was */
+/* triangular_solve, which has the arguments in the older order; its second result is A itself. */
 static Value lower_triangular_solve(Op *op)
 {
     Ox b = arg(op, "self");
@@ -571,7 +571,7 @@ static Value lower_cholesky_ex(Op *op)
     return result_tuple(op, out, 2);
 }
 
-/* a X = b for a factor of a */
+/* X of a X = b, where l is the Cholesky factor of a. */
 static Ox solve_by_factor(Op *op, Ox l, Ox b, bool upper)
 {
     if (!matrix_same_batch(op, &l, &b))

@@ -181,7 +181,7 @@ static Ox padded(Op *op, Ox x, Dims pad, PadMode mode, Ox value)
     return pad_node(op, &p, value);
 }
 
-/* value may be None, an int, a float. */
+/* Argument `value` in x's type; None is 0. */
 static Ox pad_value(Op *op, Ox x)
 {
     if (!ox_ok(x))

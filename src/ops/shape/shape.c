@@ -279,7 +279,7 @@ static Ox lower_flip(Op *op)
     return arg_ints(op, "dims").n == 0 ? x : flipped(op, x, &axes);
 }
 
-/* row->datum: the axis */
+/* fliplr and flipud. row->datum: the axis. */
 static Ox lower_flip_axis(Op *op)
 {
     Ox x = arg(op, "self");

@@ -6,7 +6,7 @@
 
 /* ---- tables of positions ---- */
 
-/* from, from + step, ..: n of them, along axis `axis` of `rank` */
+/* n numbers from, from + step, .., along one axis of `rank` axes. */
 static Ox steps(Op *op, Dim from, Dim n, Dim step, int axis, int rank)
 {
     Dim shape[MAX_RANK];
@@ -172,7 +172,7 @@ static Ox lower_diag_embed(Op *op)
     return embedded(op, x, arg_int(op, "offset"), a, b);
 }
 
-/* Of a vector the square, of a matrix the diagonal. */
+/* diag: of a vector the matrix with that diagonal, of a matrix its diagonal. */
 static Ox lower_diag(Op *op)
 {
     Ox x = arg(op, "self");
@@ -462,7 +462,7 @@ static Ox lower_as_strided_scatter(Op *op)
         : POISON;
 }
 
-/* self is source from here on, under both names. */
+/* Afterwards `self` is `source`: both names are of one tensor. */
 static Value lower_set_(Op *op)
 {
     Tensor *self = arg_tensor(op, "self");

@@ -10,7 +10,7 @@ static Ox as_base(Op *op, Ox base, Ox part)
     return ox_ok(part) ? reshape_to(op, part, base->type->dim, ox_rank(base)) : POISON;
 }
 
-/* sizes with one -1 */
+/* Sizes with at most one -1, which is the rest of the elements. */
 static Ox view_sizes(Op *op, Ox x, Dims sizes)
 {
     Dim rest = dim_int(op->cx, 1);
@@ -246,7 +246,8 @@ static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
     return same;
 }
 
-/* Those of the axes whose size may or may not be 1; may one of them be more? */
+/* Those of the axes of which it is unknown whether their size is 1. *wide: may a size be above 1?
+ */
 static Axes dynamic_axes(Op *op, Ox x, const Axes *axes, bool *wide)
 {
     Axes dynamic = { 0 };
@@ -663,7 +664,7 @@ static Ox lower_expand(Op *op) { return expand_sizes(op, arg(op, "self"), expand
 
 /* ---- at least so many dims: new axes in front, but the third one last ---- */
 
-/* row->datum: how many */
+/* atleast_1d, _2d, _3d. row->datum: the least rank. */
 static Ox lower_atleast(Op *op)
 {
     Ox x = arg(op, "self");
