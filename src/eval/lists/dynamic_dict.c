@@ -95,9 +95,10 @@ static bool get(DictOp *op)
     Value other = op->n > 2 ? op->arg[2].v : val_none();
     if (there == UNKNOWN && (other.tag != V_NONE || val_is_optional(v.maybe->value)))
         return not_asked(op);
-    *op->out = there == YES ? v
-        : there == NO       ? other
-                            : val_maybe(op->ev->cx, v.maybe->present, v.maybe->value);
+    if (there == UNKNOWN)
+        *op->out = val_maybe(op->ev->cx, v.maybe->present, v.maybe->value);
+    else
+        *op->out = there == YES ? v : other;
     return true;
 }
 
@@ -200,6 +201,7 @@ static const struct {
     { "len", 1, 1, len },
 };
 
+/* The dict is the first argument, or the second of update(). */
 Outcome dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->invalid &&

@@ -70,6 +70,7 @@ static Type part_type(const Cut *c, bool without)
     return type_tensor(c->ev->cx, ox_dtype(c->x), rank, dim);
 }
 
+/* Of unbind(x)[i], x.select(axis, i); of split(x, 2)[i], x[2 * i : 2 * i + 2]. */
 Outcome part_of_tensor(Eval *ev, const PartsOf *p, Dim i, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -84,12 +85,13 @@ Outcome part_of_tensor(Eval *ev, const PartsOf *p, Dim i, Value *out)
     if (!inside || ctx_failed(cx))
         return outcome_not_mine(cx);
     Dim start = p->each ? dim_mul(cx, i, p->each) : i;
-    OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = p->t } },
-                     { NULL, val_int(p->axis) },
-                     { NULL, val_dim(cx, start) },
-                     { NULL, p->each ? val_dim(cx, dim_add(cx, start, p->each)) : val_none() } };
-    *out = op_call(ev->g, str_of(cx, p->each ? "aten::slice" : "aten::select"), NULL, args,
-                   p->each ? 4 : 3, NULL, 0);
+    OpArg args[4] = { { NULL, { .tag = V_TENSOR, .t = p->t } },
+                      { NULL, val_int(p->axis) },
+                      { NULL, val_dim(cx, start) } };
+    if (p->each)
+        args[3].v = val_dim(cx, dim_add(cx, start, p->each));
+    Str op = str_of(cx, p->each ? "aten::slice" : "aten::select");
+    *out = op_call(ev->g, op, NULL, args, p->each ? 4 : 3, NULL, 0);
     return outcome_done(cx);
 }
 
@@ -109,6 +111,7 @@ static bool unbind_all(const Cut *c, Value *out)
     return in_list(c, (ItemType){ .elem = "Tensor", .type = part_type(c, true) }, &of, whole, out);
 }
 
+/* `a, b = x.unbind(0)`: two selects, and x has size 2 along the axis, or the model would raise. */
 static bool unbind_some(const Cut *c, Value *out)
 {
     Ctx *cx = c->ev->cx;
@@ -116,14 +119,16 @@ static bool unbind_some(const Cut *c, Value *out)
                      c->wanted))
         return false;
     Value *v = new_array(cx, Value, c->wanted);
-    for (uint32_t i = 0; v && i < c->wanted; i++) {
+    if (!v)
+        return false;
+    for (uint32_t i = 0; i < c->wanted; i++) {
         OpArg args[] = { { NULL, { .tag = V_TENSOR, .t = c->t } },
                          { NULL, val_int(c->axis) },
                          { NULL, val_int(i) } };
         v[i] = op_call(c->ev->g, str_of(cx, c->copies ? "aten::select_copy" : "aten::select"), NULL,
                        args, COUNT(args), NULL, 0);
     }
-    *out = v ? val_list(cx, v, c->wanted, "Tensor") : val_poison();
+    *out = val_list(cx, v, c->wanted, "Tensor");
     return !ctx_failed(cx);
 }
 
@@ -222,13 +227,14 @@ static Outcome cut_evenly(Cut *c, const OpArg *args, size_t n, Value *out)
 /* "unsafe_chunk" and "chunk_copy" are chunk. */
 static Str plain_name(Ctx *cx, Str name, bool *copies)
 {
-    const char *at = name->s +
-        (str_starts(name, "aten::unsafe_") ? strlen("aten::unsafe_")
-             : str_starts(name, "aten::")  ? strlen("aten::")
-                                           : name->len);
+    static const char *const before[] = { "aten::unsafe_", "aten::" };
     *copies = str_ends(name, "_copy");
-    size_t n = strlen(at) - (*copies ? strlen("_copy") : 0);
-    return *at ? str_n(cx, at, n) : NULL;
+    for (size_t i = 0; i < COUNT(before); i++) {
+        size_t skip = strlen(before[i]);
+        if (str_starts(name, before[i]))
+            return str_n(cx, name->s + skip, name->len - skip - (*copies ? strlen("_copy") : 0));
+    }
+    return str_of(cx, "");
 }
 
 static bool is_cut(const char *name)

@@ -142,21 +142,24 @@ Ox stack_values(Graph *g, const Ox *at, size_t n, ItemType item)
         return ox_make(g, "SequenceConstruct", (OxList){ at, n }, NULL, 0);
     Ox axis = ox_ints(g, (int64_t[]){ 0 }, 1);
     for (size_t i = 0; i < n; i++)
-        vec_push(g->cx, &parts, ox_g(g, "Unsqueeze", at[i], axis));
-    return n == 0 ? no_items(g, item)
-        : n == 1  ? parts.at[0]
-                  : ox_g_with(g, "Concat", LIST(parts), INT("axis", 0));
+        if (!vec_push(g->cx, &parts, ox_g(g, "Unsqueeze", at[i], axis)))
+            return POISON;
+    if (n == 0)
+        return no_items(g, item);
+    return n == 1 ? parts.at[0] : ox_g_with(g, "Concat", LIST(parts), INT("axis", 0));
 }
 
 static Ox list_ox(Eval *ev, const List *l, ItemType item)
 {
     ItemType inner = item_inner(ev->cx, item);
-    Ox *at = new_array(ev->cx, Ox, l->n + 1);
     if (l->stacked)
         return stacked_whole(ev, l->stacked);
-    for (int64_t i = 0; at && i < l->n; i++)
+    Ox *at = new_array(ev->cx, Ox, l->n + 1);
+    if (!at)
+        return POISON;
+    for (int64_t i = 0; i < l->n; i++)
         at[i] = stacked_item_ox(ev, l->at[i].v, inner);
-    return at ? stack_values(ev->g, at, (size_t)l->n, inner) : POISON;
+    return stack_values(ev->g, at, (size_t)l->n, inner);
 }
 
 Ox stacked_item_ox(Eval *ev, Value v, ItemType item)
@@ -171,23 +174,27 @@ static Value *column_of(Ctx *cx, const Value *at, int64_t n, ItemType item, size
 {
     Value *v = new_array(cx, Value, n + 1);
     Values part;
-    for (int64_t k = 0; v && k < n; k++)
-        v[k] = item_parts(cx, at[k], item.parts->like, &part) && i < part.n ? part.at[i]
-                                                                            : val_poison();
+    if (!v)
+        return NULL;
+    for (int64_t k = 0; k < n; k++) {
+        bool ok = item_parts(cx, at[k], item.parts->like, &part) && i < part.n;
+        v[k] = ok ? part.at[i] : val_poison();
+    }
     return v;
 }
 
 static Stacked *columns_of(Eval *ev, const Value *at, int64_t n, ItemType item)
 {
     Stacked **column = new_array(ev->cx, Stacked *, item.parts->n);
-    for (size_t i = 0; column && i < item.parts->n; i++) {
+    if (!column)
+        return NULL;
+    for (size_t i = 0; i < item.parts->n; i++) {
         Value *v = column_of(ev->cx, at, n, item, i);
         if (!v || !(column[i] = stacked_of(ev, v, n, item.parts->at[i])))
             return NULL;
     }
-    Stacked *s = column ? stacked_of_columns(ev->cx, item, column) : NULL;
-    if (s)
-        stacked_holds(ev->cx, s, at, n, NULL);
+    Stacked *s = stacked_of_columns(ev->cx, item, column);
+    stacked_holds(ev->cx, s, at, n, NULL);
     return s;
 }
 
@@ -196,9 +203,11 @@ Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item)
     if (item.parts)
         return columns_of(ev, at, n, item);
     Ox *items = new_array(ev->cx, Ox, n + 1);
-    for (int64_t i = 0; items && i < n; i++)
+    if (!items)
+        return NULL;
+    for (int64_t i = 0; i < n; i++)
         items[i] = stacked_item_ox(ev, at[i], item);
-    Ox whole = items ? stack_values(ev->g, items, (size_t)n, item) : POISON;
+    Ox whole = stack_values(ev->g, items, (size_t)n, item);
     if (!ox_ok(whole))
         return NULL;
     Stacked *s = stacked_new(ev->cx, item, whole);
@@ -247,10 +256,12 @@ static Ox as_sequence(Graph *g, Ox whole)
 Ox stacked_side_by_side(Graph *g, const Ox *column, size_t n, Ox any, ItemType item)
 {
     Ox *at = new_array(g->cx, Ox, n + 1);
+    if (!at)
+        return POISON;
     Ox axis = ox_ints(g, (int64_t[]){ 1 }, 1);
-    for (size_t i = 0; at && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         at[i] = ox_g(g, "Unsqueeze", column[i], axis);
-    if (!at || !ox_ok(any))
+    if (!ox_ok(any))
         return POISON;
     Ox whole = n ? ox_make(g, "Concat", (OxList){ at, n }, ATTRS(INT("axis", 1)))
                  : lists_of_none(g, any, item);
@@ -262,10 +273,9 @@ static Stacked *ragged(Eval *ev, Stacked *s, ItemType item)
 {
     if (!item.ragged || (s->item.ragged && item_ranks_differ(s->item) == item_ranks_differ(item)))
         return s;
-    Ox whole = stacked_whole(ev, s);
-    Ox parts = s->item.ragged ? whole
-        : s->empty            ? stack_values(ev->g, NULL, 0, item)
-                              : as_sequence(ev->g, whole);
+    Ox parts = stacked_whole(ev, s);
+    if (!s->item.ragged)
+        parts = s->empty ? stack_values(ev->g, NULL, 0, item) : as_sequence(ev->g, parts);
     if (!ox_ok(parts))
         return NULL;
     Stacked *made = stacked_new(ev->cx, item, parts);
@@ -294,13 +304,15 @@ static Stacked *wider_column(Eval *ev, const Stacked *s, MadeOf from, ItemType i
 
 Stacked *stacked_as(Eval *ev, Stacked *s, ItemType item)
 {
+    if (!s->column)
+        return ragged(ev, s, item);
     size_t n = item.parts ? item.parts->n : 1;
     const MadeOf *from = items_made_of(ev->cx, s->item, item);
     Stacked **column = new_array(ev->cx, Stacked *, n);
-    if (!s->column)
-        return ragged(ev, s, item);
+    if (!from || !column)
+        return NULL;
     for (size_t i = 0; i < n; i++)
-        if (!from || !column || !(column[i] = wider_column(ev, s, from[i], item_column(item, i))))
+        if (!(column[i] = wider_column(ev, s, from[i], item_column(item, i))))
             return NULL;
     Stacked *made = item.parts ? stacked_of_columns(ev->cx, item, column) : column[0];
     tensor_holds(ev->cx, made->memory, s->memory, why_shared(ev->cx));
@@ -320,32 +332,47 @@ static Ox insert_all(Graph *g, Ox sequence, const Ox *at, size_t n)
     return sequence;
 }
 
+typedef VEC(Stacked *) StackedLists;
+
+/* The last items of these lists, of which each holds one more than the one behind it, as one tensor
+ * behind that of `known`, or in its sequence. */
+static Ox with_late_items(Eval *ev, const Stacked *known, StackedLists late, ItemType item)
+{
+    Ox *items = new_array(ev->cx, Ox, late.n);
+    if (!items)
+        return POISON;
+    for (size_t i = 0; i < late.n; i++)
+        items[i] = stacked_item_ox(ev, late.at[late.n - 1 - i]->last, item);
+    if (item.ragged)
+        return insert_all(ev->g, known->whole, items, late.n);
+    Ox more = stack_values(ev->g, items, late.n, item);
+    return ox_g_with(ev->g, "Concat", INPUTS(known->whole, more), INT("axis", 0));
+}
+
+/* What was appended since the list was last put together is put behind it: l, then l + [a], then
+ * l + [a, b] are one Concat of l's tensor with the two. */
 Ox stacked_whole(Eval *ev, Stacked *s)
 {
     Ctx *cx = ev->cx;
-    VEC(Stacked *) late = { 0 };
+    StackedLists late = { 0 };
     Stacked *known = s;
     for (; !whole_is_good(ev->g, known) && known->from; known = known->from)
-        vec_push(cx, &late, known);
+        if (!vec_push(cx, &late, known))
+            return POISON;
     known->looked = true;
     if (!stacked_is_readable(ev, known))
         return POISON;
     if (late.n == 0)
         return s->whole;
-    Ox *items = new_array(cx, Ox, late.n);
-    for (size_t i = 0; items && i < late.n; i++)
-        items[i] = stacked_item_ox(ev, late.at[late.n - 1 - i]->last, s->item);
-    Ox more = !items     ? POISON
-        : s->item.ragged ? insert_all(ev->g, known->whole, items, late.n)
-                         : stack_values(ev->g, items, late.n, s->item);
+    Ox whole = with_late_items(ev, known, late, s->item);
     s->memory = memory_new(cx);
     for (size_t i = 0; i < late.n; i++)
         stacked_holds(cx, s, &late.at[i]->last, 1, i == 0 ? known : NULL);
-    return s->whole = s->item.ragged
-        ? more
-        : ox_g_with(ev->g, "Concat", INPUTS(known->whole, more), INT("axis", 0));
+    s->whole = whole;
+    return whole;
 }
 
+/* Says why v cannot be an item of s; NULL. */
 static Stacked *cannot_append(Eval *ev, const Stacked *s, Value v)
 {
     Ctx *cx = ev->cx;
@@ -374,14 +401,14 @@ static Stacked *append_parts(Eval *ev, Stacked *s, ItemType item, Value v)
 {
     Values part;
     Stacked **column = new_array(ev->cx, Stacked *, item.parts->n);
-    for (size_t i = 0; column && item_parts(ev->cx, v, item.parts->like, &part) && i < part.n; i++)
+    if (!column || !item_parts(ev->cx, v, item.parts->like, &part) || part.n != item.parts->n)
+        return NULL;
+    for (size_t i = 0; i < part.n; i++)
         if (!(column[i] = stacked_append(ev, s->column[i], part.at[i])))
             return NULL;
-    Stacked *longer = column ? stacked_of_columns(ev->cx, item, column) : NULL;
-    if (longer) {
-        tie_containers(ev->cx, longer->memory, v, tensor_holds);
-        tensor_holds(ev->cx, longer->memory, s->memory, why_shared(ev->cx));
-    }
+    Stacked *longer = stacked_of_columns(ev->cx, item, column);
+    tie_containers(ev->cx, longer->memory, v, tensor_holds);
+    tensor_holds(ev->cx, longer->memory, s->memory, why_shared(ev->cx));
     return longer;
 }
 
@@ -450,21 +477,10 @@ static bool inner_list(Eval *ev, Stacked *s, Ox whole, Value *out)
     return !ctx_failed(cx);
 }
 
-bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
+/* Item i of the tensor (Gather) or sequence (SequenceAt). */
+static bool item_at(Eval *ev, Stacked *s, Dim i, Value *out)
 {
-    if (s->column)
-        return item_of_parts(ev, s, index, out);
     Ctx *cx = ev->cx;
-    Dim i;
-    if (!val_dim_of(index, cx, &i))
-        return fail(cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
-    if (item_ranks_differ(s->item))
-        return fail(cx, E_UNSUPPORTED,
-                    "an item is read of a list whose length only the running model knows, and "
-                    "whose items have several ranks");
-    Outcome r = s->parts_of ? part_of_tensor(ev, s->parts_of, i, out) : NOT_MINE;
-    if (r != NOT_MINE)
-        return r == DONE;
     Ox whole = stacked_whole(ev, s);
     if (!ox_ok(whole))
         return false;
@@ -479,4 +495,22 @@ bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
     if (out->tag == V_TENSOR)
         tensor_maybe_shared(cx, out->t, s->memory, why_shared(cx));
     return !ctx_failed(cx);
+}
+
+/* A list with parts gives an item made of theirs; parts of a tensor are views of it where it is
+ * known which; else the item is read. */
+bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
+{
+    if (s->column)
+        return item_of_parts(ev, s, index, out);
+    Ctx *cx = ev->cx;
+    Dim i;
+    if (!val_dim_of(index, cx, &i))
+        return fail(cx, E_VALUE, "a list index must be an int, not %s", val_kind(index));
+    if (item_ranks_differ(s->item))
+        return fail(cx, E_UNSUPPORTED,
+                    "an item is read of a list whose length only the running model knows, and "
+                    "whose items have several ranks");
+    Outcome r = s->parts_of ? part_of_tensor(ev, s->parts_of, i, out) : NOT_MINE;
+    return r == NOT_MINE ? item_at(ev, s, i, out) : r == DONE;
 }

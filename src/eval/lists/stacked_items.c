@@ -101,7 +101,11 @@ static bool alike(Ctx *cx, Value a, Value b)
 
 static ItemType number_type(Ctx *cx, const char *elem)
 {
-    DType t = !strcmp(elem, "bool") ? DT_BOOL : !strcmp(elem, "int") ? DT_INT64 : DT_DOUBLE;
+    DType t = DT_DOUBLE;
+    if (!strcmp(elem, "bool"))
+        t = DT_BOOL;
+    else if (!strcmp(elem, "int"))
+        t = DT_INT64;
     return (ItemType){ .elem = elem, .type = type_tensor(cx, t, 0, NULL) };
 }
 
@@ -148,7 +152,8 @@ static bool leaf_type(Ctx *cx, Value v, ItemType *out)
         *out = (ItemType){ .elem = "Tensor", .type = tensor_type(v.t) };
         return v.t->kind == PLAIN && out->type && out->type->rank >= 0;
     }
-    *out = number_type(cx, val_is_bool(v) ? "bool" : val_is_int(v) ? "int" : "float");
+    const char *whole = val_is_bool(v) ? "bool" : "int";
+    *out = number_type(cx, val_is_float(v) ? "float" : whole);
     return true;
 }
 
@@ -163,6 +168,17 @@ static bool empty_list_type(Ctx *cx, const List *l, ItemType *out)
     return inner_list_type(cx, (ItemType){ 0 }, NULL, out);
 }
 
+static const char *container_elem(Value v)
+{
+    switch (v.tag) {
+    case V_TUPLE: return "Tuple";
+    case V_LIST:  return "List";
+    case V_DICT:  return "Dict";
+    default:      return "object";
+    }
+}
+
+/* x is a "Tensor" of its type; (x, 1) a "Tuple" of two parts, a "Tensor" and an "int". */
 bool item_type(Ctx *cx, Value v, ItemType *out)
 {
     Values part;
@@ -174,13 +190,11 @@ bool item_type(Ctx *cx, Value v, ItemType *out)
         return false;
     Parts *parts = new(cx, Parts);
     *parts = (Parts){ v, new_array(cx, ItemType, part.n), part.n };
-    *out = (ItemType){ .elem = v.tag == V_TUPLE ? "Tuple"
-                           : v.tag == V_LIST    ? "List"
-                           : v.tag == V_DICT    ? "Dict"
-                                                : "object",
-                       .parts = parts };
+    *out = (ItemType){ .elem = container_elem(v), .parts = parts };
+    if (!parts->at)
+        return false;
     for (size_t i = 0; i < part.n; i++)
-        if (!parts->at || !leaf_type(cx, part.at[i], &parts->at[i]))
+        if (!leaf_type(cx, part.at[i], &parts->at[i]))
             return false;
     return true;
 }
@@ -275,8 +289,10 @@ static bool join_parts(Ctx *cx, const Parts *a, const Parts *b, ItemType *out)
     Parts *parts = new(cx, Parts);
     *parts = (Parts){ a->like, new_array(cx, ItemType, a->n), a->n };
     out->parts = parts;
+    if (!parts->at)
+        return false;
     for (size_t i = 0; i < a->n; i++)
-        if (!parts->at || !items_join(cx, a->at[i], b->at[i], &parts->at[i]))
+        if (!items_join(cx, a->at[i], b->at[i], &parts->at[i]))
             return false;
     return true;
 }
@@ -338,6 +354,8 @@ static bool several_ranks(Ctx *cx, ItemType a, ItemType *out)
     return true;
 }
 
+/* f32[3] and f32[4] are ragged f32[d]; (f32[3], 1) and (f32[3], 2) have the same parts; [x] and
+ * [x, y] are "List" of tensors, ragged. */
 bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
 {
     Dim dim[MAX_RANK];

@@ -414,6 +414,7 @@ static bool len(ListOp *op)
 
 static bool item(ListOp *op) { return stacked_item(op->ev, op->s, op->arg[1].v, op->out); }
 
+/* l[start:end:step]. A bound that is not given is the end that the step comes from, or goes to. */
 static bool slice(ListOp *op)
 {
     Dim bound[3] = { NULL, NULL, dim_int(op->cx, 1) };
@@ -522,10 +523,12 @@ static Ox move_first(Graph *g, Ox v, int axis)
 {
     int64_t perm[MAX_RANK];
     int rank = ox_rank(v);
+    if (axis == 0)
+        return v;
     for (int i = 0; i < rank; i++)
-        perm[i] = i < axis ? i + 1 : i == axis ? 0 : i;
-    return axis == 0 ? v
-                     : ox_g_with(g, "Transpose", INPUTS(v), INT_LIST("perm", perm, (size_t)rank));
+        perm[i] = i < axis ? i + 1 : i;
+    perm[axis] = 0;
+    return ox_g_with(g, "Transpose", INPUTS(v), INT_LIST("perm", perm, (size_t)rank));
 }
 
 /* [n, a, b, c] along b: bring n in front of b, then merge the two. */
@@ -569,9 +572,11 @@ static bool tensor(ListOp *op)
 {
     Value type = argument(op, 1, "dtype");
     Ox whole = stacked_whole(op->ev, op->s);
-    DType t = type.tag == V_INT                ? dtype_of_c10(type.i, NULL)
-        : op->s->item.type->dtype == DT_DOUBLE ? DT_FLOAT
-                                               : op->s->item.type->dtype;
+    DType t = op->s->item.type->dtype;
+    if (type.tag == V_INT)
+        t = dtype_of_c10(type.i, NULL);
+    else if (t == DT_DOUBLE)
+        t = DT_FLOAT;
     if (op->s->item.ragged) /* PyTorch raises where the lists differ in length, the runtime too */
         whole = ox_g_with(op->g, "ConcatFromSequence", INPUTS(whole), INT("axis", 0),
                           INT("new_axis", 1));
@@ -641,10 +646,10 @@ static bool pad_sequence(ListOp *op)
         return fail(op->cx, E_UNSUPPORTED,
                     "pad_sequence with other arguments than a number to fill the right side with");
     if (op->s->item.ragged) {
-        Ox value = ox_number(op->g, op->s->item.type->dtype,
-                             fill.tag == V_FLOAT     ? fill.f
-                                 : fill.tag == V_INT ? (double)fill.i
-                                                     : 0);
+        double number = fill.tag == V_FLOAT ? fill.f : 0;
+        if (fill.tag == V_INT)
+            number = (double)fill.i;
+        Ox value = ox_number(op->g, op->s->item.type->dtype, number);
         Ox most = longest(op, whole);
         whole = padded(op, whole, most, value);
     }
@@ -785,12 +790,13 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
 
 static int lists_of(const Stacked *s)
 {
-    bool tensors = !strcmp(s->item.elem, "Tensor");
-    return s->item.of                ? LISTS
-        : item_ranks_differ(s->item) ? RANKS
-        : s->item.ragged             ? RAGGED
-        : tensors                    ? TENSORS
-                                     : NUMBERS;
+    if (s->item.of)
+        return LISTS;
+    if (item_ranks_differ(s->item))
+        return RANKS;
+    if (s->item.ragged)
+        return RAGGED;
+    return strcmp(s->item.elem, "Tensor") ? NUMBERS : TENSORS;
 }
 
 /* The argument that is an item, and not a list that the operator works on; 0: none. */
@@ -831,6 +837,7 @@ static const ListRow *row_for(const Stacked *s, Str name, const OpArg *args, siz
     return NULL;
 }
 
+/* In turn: a tensor whose sizes are such a list; items with parts, part by part; the rows. */
 Outcome stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     Stacked *s = stacked_argument(name, args, n);

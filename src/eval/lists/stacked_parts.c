@@ -33,6 +33,8 @@ typedef struct PartsOp {
     Value *out;       /* of each part */
 } PartsOp;
 
+/* Adds to op->item what argument i is, as a list or as an item. An error where no list holds all.
+ */
 static bool join_argument(PartsOp *op, size_t i)
 {
     Ctx *cx = op->ev->cx;
@@ -104,6 +106,8 @@ static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
     return true;
 }
 
+/* The operator on part i of every argument: append of (x, 1) to [(a, 0)] is append of x to [a],
+ * then of 1 to [0]. */
 static bool run_part(PartsOp *op, size_t i)
 {
     Ctx *cx = op->ev->cx;
@@ -144,6 +148,7 @@ static Stacked *combined(PartsOp *op)
     return s;
 }
 
+/* The result, and the list that was changed, out of those of each part. */
 static bool finish(PartsOp *op, Value *out)
 {
     Ctx *cx = op->ev->cx;
@@ -187,9 +192,9 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
         Ox whole = stacked_whole(ev, s->column[i]);
         column[i] = ox_g(ev->g, "Unsqueeze", whole, axis);
     }
-    DType t = type.tag == V_INT ? dtype_of_c10(type.i, NULL)
-        : strcmp(elem, "float") ? s->item.parts->at[0].type->dtype
-                                : DT_FLOAT;
+    DType t = strcmp(elem, "float") ? s->item.parts->at[0].type->dtype : DT_FLOAT;
+    if (type.tag == V_INT)
+        t = dtype_of_c10(type.i, NULL);
     Ox rows = column
         ? ox_make(ev->g, "Concat", (OxList){ column, (size_t)like->n }, ATTRS(INT("axis", 1)))
         : POISON;
@@ -283,6 +288,8 @@ static const PartsRow *row_of(Str name)
     return NULL;
 }
 
+/* What needs no part of its own first (len, clear, tensor, sort), then the operator on each part.
+ */
 bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
