@@ -274,43 +274,58 @@ static Ox negative_powers(Op *op, Ox x, Ox n)
     return ox(op, "Where", is_one, one, inner);
 }
 
-/* Runtimes compute ONNX's Pow of ints in double: not exact beyond 2^53, and no wrapping round. */
-static Ox lower_pow(Op *op)
+/* A bool to the power of a bool is false only for False ** True. torch 2.13 computes a bool and
+ * records int64 in a .pt2. */
+static Ox bool_power(Op *op, Ox x, Ox n)
 {
-    Ox x = arg(op, "self");
-    Ox n = arg(op, "exponent");
-    Value number = arg_value(op, "exponent");
-    if (ox_ok(n) && op->common == DT_BOOL &&
-        number.tag == V_BOOL) { /* false only as false to the power of true */
-        if (op->n_expect == 1 && op->expect[0] && op->expect[0]->dtype == DT_INT64)
-            op->record_errs = true; /* torch 2.13 records int64 in a .pt2, and computes bool */
-        Ox off = ox(op, "Not", n);
-        return ox(op, "Or", x, off);
-    }
-    if (!ox_ok(x) || !ox_ok(n) || !dtype_is_int(op->common))
-        return ox(op, "Pow", x, n);
-    if (number.tag == V_INT && number.i < 0)
+    if (op->n_expect == 1 && op->expect[0] && op->expect[0]->dtype == DT_INT64)
+        op->record_errs = true;
+    Ox off = ox(op, "Not", n);
+    return ox(op, "Or", x, off);
+}
+
+/* An int tensor to the power of a known int. */
+static Ox int_to_known(Op *op, Ox x, Ox n, int64_t power)
+{
+    if (power < 0)
         return op_fail(op, E_VALUE, "Integers to negative integer powers are not allowed.");
-    if (number.tag == V_INT && number.i > 0)
-        return int_power(op, x, number.i);
-    if (number.tag == V_INT) {
-        Ox none = ox(op, "Mul", x, n);
-        return ox(op, "Add", none, number_like(op, 1, x));
-    }
-    if (!dtype_is_signed(op->common))
-        return int_powers(op, x, n);
+    if (power > 0)
+        return int_power(op, x, power);
+    Ox none = ox(op, "Mul", x, n);
+    return ox(op, "Add", none, number_like(op, 1, x));
+}
+
+/* Signed ints to exponents that the model computes. Dimension expressions have no power of data, so
+ * sizes go through a Where, which makes them a plain tensor. */
+static Ox signed_powers(Op *op, Ox x, Ox n)
+{
     Ox zero = number_like(op, 0, x);
     Ox below = ox(op, "Less", n, zero);
     Ox positive = ox(op, "Max", n, zero);
     const Dim *sizes;
     int64_t count;
     Ox base = x;
-    if (x->kind != OX_CONST &&
-        ox_items(x, &sizes, &count)) /* a size to the power of data is no size any more */
+    if (x->kind != OX_CONST && ox_items(x, &sizes, &count))
         base = ox(op, "Where", below, number_like(op, 1, x), x);
     Ox powers = int_powers(op, base, positive);
     Ox inverse = negative_powers(op, x, n);
     return ox(op, "Where", below, inverse, powers);
+}
+
+/* Pow of floats. Ints are multiplied instead: runtimes compute their Pow in double, which is not
+ * exact beyond 2^53 and does not wrap around. */
+static Ox lower_pow(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox n = arg(op, "exponent");
+    Value number = arg_value(op, "exponent");
+    if (ox_ok(n) && op->common == DT_BOOL && number.tag == V_BOOL)
+        return bool_power(op, x, n);
+    if (!ox_ok(x) || !ox_ok(n) || !dtype_is_int(op->common))
+        return ox(op, "Pow", x, n);
+    if (number.tag == V_INT)
+        return int_to_known(op, x, n, number.i);
+    return dtype_is_signed(op->common) ? signed_powers(op, x, n) : int_powers(op, x, n);
 }
 
 /* Both as doubles, numbers without a detour through float32. */
@@ -331,9 +346,9 @@ static Value lower_ldexp(Op *op)
 
 /* ---- the parts of a float ---- */
 
-/* In double, where a float32's exponent never leaves the normal range: 2^floor(log2 |x|) can be off
- * by one, then the mantissa is outside of [1/2, 1) and says so. 2^e is split in two, for a double's
- * own smallest numbers. */
+/* frexp in double, where a float32's exponent never leaves the normal range. floor(log2 |x|) can be
+ * off by one; the mantissa is outside of [1/2, 1) then, and is corrected. x is divided by 2^e in
+ * two steps, because 2^e is out of range for the smallest doubles. */
 static Value lower_frexp(Op *op)
 {
     Ox self = arg(op, "self");
@@ -454,20 +469,11 @@ static Ox next_by_rounding(Op *op, Ox x, Ox y)
     return ox(op, "Where", undefined, number_like(op, NAN, x), next);
 }
 
-/* The next number is the next integer of the same bits, away from zero or towards it. Before opset
- * 26, which has BitCast, it is found by rounding. */
-static Ox lower_nextafter(Op *op)
+/* nextafter of float32 and float64 by their bits: the next number is the next integer of the same
+ * bits, away from zero or towards it. */
+static Ox next_by_bits(Op *op, Ox x, Ox y)
 {
-    Ox x = arg(op, "self");
-    Ox y = arg(op, "other");
     bool is_double = op->common == DT_DOUBLE;
-    if (!ox_ok(x) || !ox_ok(y))
-        return POISON;
-    if (!dtype_is_float(op->common))
-        return op_fail(op, E_VALUE, "\"nextafter_cpu\" not implemented for '%s'",
-                       torch_dtype_name(op->common));
-    if (op->g->target < 26 || (!is_double && op->common != DT_FLOAT))
-        return next_by_rounding(op, x, y);
     DType whole = is_double ? DT_INT64 : DT_INT32;
     Ox bits = ox_with(op, "BitCast", INPUTS(x), INT("to", whole));
     Ox one = number_like(op, 1, bits);
@@ -492,6 +498,22 @@ static Ox lower_nextafter(Op *op)
     Ox infinite = ox(op, "IsInf", y);
     Ox undefined = ox(op, "And", nan, ox(op, "Not", infinite));
     return ox(op, "Where", undefined, no_number, next);
+}
+
+/* By bits where ONNX has BitCast, from opset 26 on; else by rounding. */
+static Ox lower_nextafter(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox y = arg(op, "other");
+    if (!ox_ok(x) || !ox_ok(y))
+        return POISON;
+    if (!dtype_is_float(op->common))
+        return op_fail(op, E_VALUE, "\"nextafter_cpu\" not implemented for '%s'",
+                       torch_dtype_name(op->common));
+    bool has_bits = op->common == DT_DOUBLE || op->common == DT_FLOAT;
+    if (op->g->target >= 26 && has_bits)
+        return next_by_bits(op, x, y);
+    return next_by_rounding(op, x, y);
 }
 
 /* ---- greatest common divisors ---- */

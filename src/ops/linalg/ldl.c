@@ -98,8 +98,47 @@ static Ox exchanged_in_rest(Op *op, Ox a, const Block *b)
     return ox(op, "Where", both(op, below, right), all, a);
 }
 
-/* states: the matrix, the pivots [.., 1, n], k and the number of the first row without a pivot, or
- * 0 [.., 1, 1] */
+/* The columns of L that belong to a block, and what they are computed from. */
+typedef struct Columns {
+    Ox at, next;      /* is it column k, k + 1? */
+    Ox top, bottom;   /* rows k and k + 1 of the matrix */
+    Ox flat;          /* is the diagonal element 0? */
+    Ox first, second; /* column k of L; column k + 1 of a block of two, else 0 */
+} Columns;
+
+/* Columns k and k + 1 of the matrix times the inverse of the block: [left right] / d of one, of two
+ * with [d beside; under corner]. */
+static Columns block_columns(Op *op, Ox a, const Block *b, Ox after)
+{
+    Columns c = { 0 };
+    c.at = ox(op, "Equal", b->column, b->k);
+    c.next = ox(op, "Equal", b->column, after);
+    Ox left = picked(op, a, c.at, 1);
+    Ox right = picked(op, a, c.next, 1);
+    c.top = picked(op, a, b->at, 2);
+    c.bottom = picked(op, a, b->next, 2);
+    Ox d = picked(op, left, b->at, 2);
+    Ox under = picked(op, left, b->next, 2);
+    Ox beside = picked(op, c.top, c.next, 1);
+    Ox corner = picked(op, right, b->next, 2);
+    c.flat = each_is_zero(op, d);
+    Ox unit = number_like(op, 1, a);
+    Ox single = each_div(op, left, ox(op, "Where", c.flat, unit, d));
+    Ox product = each_mul(op, d, corner);
+    Ox det = each_sub(op, product, each_mul(op, under, beside));
+    Ox safe = ox(op, "Where", b->two, det, unit);
+    Ox left_corner = each_mul(op, left, corner);
+    Ox first = each_div(op, each_sub(op, left_corner, each_mul(op, right, under)), safe);
+    Ox right_d = each_mul(op, right, d);
+    Ox second = each_div(op, each_sub(op, right_d, each_mul(op, left, beside)), safe);
+    c.first = ox(op, "Where", b->two, first, single);
+    c.second = ox(op, "Where", b->two, second, none_of(op, second));
+    return c;
+}
+
+/* One iteration takes one block. state[0]: the matrix; state[1]: the pivots [.., 1, n]; state[2]:
+ * k, where the block starts; state[3]: the number of the first row without a pivot, or 0, [.., 1,
+ * 1]. The product of the block's columns and rows is subtracted from the rest of the matrix. */
 static void take_block(Op *op, const void *data, Ox step, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)step, (void)go;
@@ -108,43 +147,22 @@ static void take_block(Op *op, const void *data, Ox step, const Ox *state, Ox *n
     Ox after = ox(op, "Add", k, one);
     Block b = choose(op, state[0], k);
     Ox a = exchanged_in_rest(op, state[0], &b);
-    Ox at_column = ox(op, "Equal", b.column, k);
-    Ox next_column = ox(op, "Equal", b.column, after);
-    Ox left = picked(op, a, at_column, 1);
-    Ox right = picked(op, a, next_column, 1);
-    Ox top = picked(op, a, b.at, 2);
-    Ox bottom = picked(op, a, b.next, 2);
-    Ox d = picked(op, left, b.at, 2);
-    Ox under = picked(op, left, b.next, 2);
-    Ox beside = picked(op, top, next_column, 1);
-    Ox corner = picked(op, right, b.next, 2);
-    Ox flat = each_is_zero(op, d);
-    Ox unit = number_like(op, 1, a);
-    Ox single = each_div(op, left, ox(op, "Where", flat, unit, d));
-    Ox product = each_mul(op, d, corner);
-    Ox det = each_sub(op, product, each_mul(op, under, beside));
-    Ox safe = ox(op, "Where", b.two, det, unit);
-    Ox left_corner = each_mul(op, left, corner);
-    Ox first = each_div(op, each_sub(op, left_corner, each_mul(op, right, under)), safe);
-    Ox right_d = each_mul(op, right, d);
-    Ox second = each_div(op, each_sub(op, right_d, each_mul(op, left, beside)), safe);
-    first = ox(op, "Where", b.two, first, single);
-    second = ox(op, "Where", b.two, second, none_of(op, second));
-    Ox once = each_sub(op, a, each_mul(op, first, top));
-    Ox less = each_sub(op, once, each_mul(op, second, bottom));
+    Columns c = block_columns(op, a, &b, after);
+    Ox once = each_sub(op, a, each_mul(op, c.first, c.top));
+    Ox less = each_sub(op, once, each_mul(op, c.second, c.bottom));
     Ox end = ox(op, "Add", k, b.width);
     Ox below = ox(op, "GreaterOrEqual", b.row, end);
     Ox beyond = ox(op, "GreaterOrEqual", b.column, end);
     Ox rest = ox(op, "Where", both(op, below, beyond), less, a);
-    Ox with_first = ox(op, "Where", both(op, below, at_column), first, rest);
-    Ox in_second = both(op, b.two, both(op, below, next_column));
+    Ox with_first = ox(op, "Where", both(op, below, c.at), c.first, rest);
+    Ox in_second = both(op, b.two, both(op, below, c.next));
     Ox number = ox(op, "Add", b.p, one);
-    next[0] = ox(op, "Where", in_second, second, with_first);
-    Ox own = ox(op, "Or", at_column, both(op, b.two, next_column));
+    next[0] = ox(op, "Where", in_second, c.second, with_first);
+    Ox own = ox(op, "Or", c.at, both(op, b.two, c.next));
     Ox pivot = ox(op, "Where", b.two, ox(op, "Neg", number), number);
     next[1] = ox(op, "Where", own, pivot, state[1]);
     next[2] = ox(op, "Where", b.begins, end, k);
-    Ox no_pivot = both(op, both(op, flat, ox(op, "Not", b.two)), b.begins);
+    Ox no_pivot = both(op, both(op, c.flat, ox(op, "Not", b.two)), b.begins);
     Ox is_first = ox(op, "Equal", state[3], ox_int(op->g, 0));
     next[3] = ox(op, "Where", both(op, no_pivot, is_first), after, state[3]);
 }

@@ -638,9 +638,28 @@ static Ox lower_bilinear(Op *op)
     return bias ? ox(op, "Add", out, bias) : out;
 }
 
-/* Floats of 8 bits are multiplied as float32, with one scale each or one a row and a column.
- * scale_result is for a result of 8 bits that is asked for. mat2 is the transpose of a weight as it
- * is kept: opset 21 transposes such. */
+static bool is_float8(Ox x) { return dtype_is_float(ox_dtype(x)) && dtype_size(ox_dtype(x)) == 1; }
+
+/* Are the scales one number each, or one for each row of a and each column of b? */
+static bool scales_fit(Op *op, Ox scale_a, Ox scale_b)
+{
+    int rank_a, rank_b;
+    if (!need_rank(op, scale_a, -1, &rank_a) || !need_rank(op, scale_b, -1, &rank_b))
+        return false;
+    if (dim_is(type_numel(op->cx, scale_a->type), 1) &&
+        dim_is(type_numel(op->cx, scale_b->type), 1))
+        return true;
+    if (rank_a == 2 && rank_b == 2 && dim_is(ox_dim(scale_a, 1), 1) &&
+        dim_is(ox_dim(scale_b, 0), 1))
+        return true;
+    op_refuse(op,
+              "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
+    return false;
+}
+
+/* Floats of 8 bits are multiplied as float32, and the product by both scales; scale_result divides
+ * a result for which 8 bits are asked for. mat2 is the transpose of a weight, so opset 21 is
+ * needed, whose Transpose takes these types. */
 static Ox lower_scaled_mm(Op *op)
 {
     Ox a = arg(op, "self");
@@ -651,23 +670,11 @@ static Ox lower_scaled_mm(Op *op)
     Ox less = arg_opt(op, "scale_result");
     if (!ox_ok(a) || !ox_ok(b) || (bias && !ox_ok(bias)))
         return POISON;
-    if (dtype_size(ox_dtype(a)) != 1 || dtype_size(ox_dtype(b)) != 1 ||
-        !dtype_is_float(ox_dtype(a)) || !dtype_is_float(ox_dtype(b)))
+    if (!is_float8(a) || !is_float8(b))
         return op_fail(op, E_VALUE, "_scaled_mm multiplies floats of 8 bits, got %s and %s",
                        torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
     DType out = arg_dtype(op, "out_dtype", ox_dtype(a));
-    int rank_a, rank_b;
-    if (!need_rank(op, scale_a, -1, &rank_a) || !need_rank(op, scale_b, -1, &rank_b))
-        return POISON;
-    bool whole = dim_is(type_numel(op->cx, scale_a->type), 1) &&
-        dim_is(type_numel(op->cx, scale_b->type), 1);
-    if (!whole &&
-        !(rank_a == 2 && rank_b == 2 && dim_is(ox_dim(scale_a, 1), 1) &&
-          dim_is(ox_dim(scale_b, 0), 1)))
-        return op_refuse(
-            op,
-            "scales of blocks: only those of whole tensors, or of rows and columns, are handled");
-    if (!need_opset(op, 21, "floats of 8 bits"))
+    if (!scales_fit(op, scale_a, scale_b) || !need_opset(op, 21, "floats of 8 bits"))
         return POISON;
     Ox wide_a = ox_cast(op->g, a, DT_FLOAT);
     Ox y = ox(op, "MatMul", wide_a, ox_cast(op->g, b, DT_FLOAT));

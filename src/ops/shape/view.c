@@ -591,8 +591,8 @@ static Ox differs(Op *op, Ox a, Ox b)
     return ox(op, "Not", ox(op, "Or", same, neither));
 }
 
-/* rows: [k, of base's shape]. Of each element the one that is not base's any more. base stands
- * before them, for the case that none is. */
+/* base with the elements that a write has changed. rows: [k, base's shape], k copies of the written
+ * tensor; of each element the first copy that differs from base's counts, or base's own. */
 static Ox written_row(Op *op, Ox base, Ox rows)
 {
     Ox front = unsqueeze_axis(op, base, 0);
@@ -618,34 +618,46 @@ static Dims expanded_sizes(Op *op)
     return sizes;
 }
 
+/* Which of the view's axes repeat an element of base? [3, 1] expanded to [2, 3, 4]: 0 and 2. False
+ * after an error. */
+static bool repeated_axes(Op *op, Ox base, int rank, bool *repeats)
+{
+    Dim one = dim_int(op->cx, 1);
+    int added = rank - ox_rank(base);
+    Dims sizes = expanded_sizes(op);
+    for (int i = 0; i < rank; i++)
+        repeats[i] = false;
+    for (int i = 0; i < rank && sizes.n == (size_t)rank; i++) {
+        Dim own = i < added ? one : ox_dim(base, i - added);
+        Tri same = dim_is(sizes.at[i], -1) ? YES : dim_eq(op->cx, own, sizes.at[i]);
+        if (same == UNKNOWN && dim_le(op->cx, own, one) != YES)
+            return fail(op->cx, E_UNDECIDED,
+                        "whether expand repeats dimension %d (%s) or leaves it as it is depends "
+                        "on sizes that are not known",
+                        i - added, dim_text(op->cx, own)->s);
+        repeats[i] = same != YES;
+    }
+    return !ctx_failed(op->cx);
+}
+
 /* base once its expanded view reads `part`. PyTorch only allows writes after which all copies of an
  * element that changed agree (fill_, masked_fill_, a mask), or writes to one of the copies. */
 static Ox write_expand(Op *op, Ox base, Ox part)
 {
     int rank = ox_rank(part);
-    int added = rank - ox_rank(base);
     int perm[MAX_RANK];
     int n = 0;
     Dim dims[MAX_RANK + 1];
     Dim copies = dim_int(op->cx, 1);
-    Dim one = copies;
     bool repeats[MAX_RANK];
-    Dims sizes = expanded_sizes(op);
-    for (int i = 0; i < rank && sizes.n == (size_t)rank; i++) {
-        Dim own = i < added ? one : ox_dim(base, i - added);
-        Tri same = dim_is(sizes.at[i], -1) ? YES : dim_eq(op->cx, own, sizes.at[i]);
-        if (same == UNKNOWN && dim_le(op->cx, own, one) != YES)
-            return op_fail(op, E_UNDECIDED,
-                           "whether expand repeats dimension %d (%s) or leaves it as it is depends "
-                           "on sizes that are not known",
-                           i - added, dim_text(op->cx, own)->s);
-        repeats[i] = same != YES;
-        if (!repeats[i])
-            continue;
-        copies = dim_mul(op->cx, copies, ox_dim(part, i));
-        perm[n++] = i;
-    }
-    if (ctx_failed(op->cx) || n == 0)
+    if (!repeated_axes(op, base, rank, repeats))
+        return POISON;
+    for (int i = 0; i < rank; i++)
+        if (repeats[i]) {
+            copies = dim_mul(op->cx, copies, ox_dim(part, i));
+            perm[n++] = i;
+        }
+    if (n == 0)
         return as_base(op, base, part);
     for (int i = 0; i < rank; i++)
         if (!repeats[i])
@@ -656,8 +668,8 @@ static Ox write_expand(Op *op, Ox base, Ox part)
     dims[0] = copies;
     for (int i = 0; i < ox_rank(base); i++)
         dims[i + 1] = ox_dim(base, i);
-    return written_row(op, base,
-                       reshape_to(op, permute_to(op, part, perm, rank), dims, ox_rank(base) + 1));
+    Ox copies_first = permute_to(op, part, perm, rank);
+    return written_row(op, base, reshape_to(op, copies_first, dims, ox_rank(base) + 1));
 }
 
 static Ox lower_expand(Op *op) { return expand_sizes(op, arg(op, "self"), expanded_sizes(op)); }
