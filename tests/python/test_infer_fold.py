@@ -5,6 +5,7 @@ Each case is put to build/pt2onnx_tables in four forms: its inputs as they are d
 all sizes as symbols, and everything constant (folding). Element-wise folding is also compared, type by type, with
 onnx.reference on numbers of every kind.
 """
+import functools
 import math
 import os
 import re
@@ -114,6 +115,7 @@ def at_newest(model):
     return copy
 
 
+@functools.lru_cache(maxsize=None)             # to collect them takes ten seconds: not where other tests are only looked for
 def all_cases():
     seen = {}
     with np.errstate(all="ignore"):
@@ -132,7 +134,6 @@ def all_cases():
     return list(seen.values())
 
 
-CASES = all_cases()
 RANDOM = {"RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"}
 
 
@@ -170,7 +171,7 @@ FORMS = {
 def answers(tmp_path_factory):
     out = {}
     for form, (constant, symbolic) in FORMS.items():
-        built = [with_inputs(model, inputs, constant, symbolic) for _, model, inputs, _ in CASES]
+        built = [with_inputs(model, inputs, constant, symbolic) for _, model, inputs, _ in all_cases()]
         lines = run_models(tmp_path_factory.mktemp(form.split()[0]), [m for m, _ in built])
         out[form] = [(answer, env) for answer, (_, env) in zip(lines, built)]
     return out
@@ -203,7 +204,7 @@ def check_types(name, answer, env, outputs):
 @pytest.mark.parametrize("form", list(FORMS))
 def test_types(answers, form):
     known, bad, checked = in_table(), [], 0
-    for (name, model, _, outputs), (answer, env) in zip(CASES, answers[form]):
+    for (name, model, _, outputs), (answer, env) in zip(all_cases(), answers[form]):
         if known(model):
             checked += 1
             bad += check_types(name, answer, env, outputs)
@@ -229,7 +230,7 @@ def onnx_shapes(model):
 def test_knows_what_onnx_knows(answers):
     """A size or rank that onnx.shape_inference finds, we find too."""
     known, bad, checked = in_table(), [], 0
-    for (name, model, inputs, outputs), (answer, _) in zip(CASES, answers["shapes constant"]):
+    for (name, model, inputs, outputs), (answer, _) in zip(all_cases(), answers["shapes constant"]):
         if not known(model) or (answer and answer[0].startswith("!")):
             continue
         theirs = onnx_shapes(with_inputs(model, inputs, shape_like, False)[0])
@@ -276,7 +277,7 @@ def check_values(name, answer, outputs):
 
 def test_folding(answers):
     bad, folded = [], set()
-    for (name, model, _, outputs), (answer, _) in zip(CASES, answers["constant"]):
+    for (name, model, _, outputs), (answer, _) in zip(all_cases(), answers["constant"]):
         if any(n.op_type in RANDOM for n in model.graph.node) or (answer and answer[0].startswith("!")):
             continue
         if any(" = " in line for line in answer):
