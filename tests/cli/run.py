@@ -19,10 +19,18 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 
 
+def copy_files(target):
+    """files/, and all of it may be written: the sources may be read-only."""
+    shutil.copytree(HERE / "files", target)
+    for at, _, names in os.walk(target):
+        for path in [at] + [os.path.join(at, n) for n in names]:
+            os.chmod(path, os.stat(path).st_mode | 0o200)
+
+
 def execute(program, script):
     with tempfile.TemporaryDirectory() as folder:
         work, bin_dir = os.path.join(folder, "work"), os.path.join(folder, "bin")
-        shutil.copytree(HERE / "files", work)
+        copy_files(work)
         os.mkdir(bin_dir)
         os.symlink(os.path.abspath(program), os.path.join(bin_dir, "pt2onnx"))
         env = {"PATH": bin_dir + ":" + os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "HOME": work}
