@@ -311,7 +311,7 @@ static int run(const Line *l, Action action, const char *subject)
         fprintf(stderr, "%s: cannot write to standard output\n", program);
         return PT2ONNX_UNREADABLE;
     }
-    return status;
+    return (int)status;
 }
 
 /* ---- which command ---- */

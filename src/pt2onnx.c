@@ -20,7 +20,8 @@ struct pt2onnx_error {
     const char *text;
 };
 
-static const pt2onnx_error no_memory = { NULL, PT2ONNX_UNREADABLE, "out of memory" };
+/* Never written; not const because a caller gets it as any other error. */
+static pt2onnx_error no_memory = { NULL, PT2ONNX_UNREADABLE, "out of memory" };
 
 const char *pt2onnx_error_message(const pt2onnx_error *e) { return e ? e->text : ""; }
 pt2onnx_status pt2onnx_error_status(const pt2onnx_error *e) { return e ? e->status : PT2ONNX_OK; }
@@ -38,7 +39,7 @@ static pt2onnx_error *error_keep(pt2onnx_status status, Str text)
     char *copy = e ? arena_alloc(arena, (size_t)text->len + 1) : NULL;
     if (!copy) {
         arena_free(arena);
-        return (pt2onnx_error *)&no_memory;
+        return &no_memory;
     }
     memcpy(copy, text->s, text->len);
     *e = (pt2onnx_error){ arena, status, copy };
@@ -77,7 +78,7 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
         *e = NULL;
     if (!s->cx) {
         if (e)
-            *e = (pt2onnx_error *)&no_memory;
+            *e = &no_memory;
         return no_memory.status;
     }
     if (!ok && !ctx_failed(s->cx))
@@ -374,7 +375,7 @@ static void set_output_dims(Session *s, ModelInfo *info)
         const char *sep = strchr(text, '=');
         if (sep)
             map_put(s->cx, &info->dim_names, str_n(s->cx, text, (size_t)(sep - text)),
-                    (void *)str_of(s->cx, sep + 1));
+                    str_of(s->cx, sep + 1));
     }
 }
 

@@ -194,7 +194,7 @@ static bool read_scalars(Session *s)
         .check_crc = o->check_crc != 0,
         .target_ort = o->target == PT2ONNX_TARGET_ORT,
         .weights = weights[o->weights],
-        .default_dtype = o->default_dtype,
+        .default_dtype = (DType)o->default_dtype,
         .dump_after = o->dump_after,
         .dump = pass_dump,
         .dump_user = &s->o,

@@ -204,7 +204,7 @@ static bool in_list(const Block *list, const Block *b)
 }
 
 /* The block of an array of n bytes at p; NULL when it lies in a chunk. */
-static Block *block_of(Ctx *cx, void *p, size_t n)
+static Block *block_of(Ctx *cx, const void *p, size_t n)
 {
     Block *b = (Block *)((uintptr_t)p - offsetof(Block, at));
     if (n < BLOCK_MIN)
@@ -345,7 +345,7 @@ void *mem_copy(Ctx *cx, const void *from, size_t n)
     return p;
 }
 
-void mem_give(Ctx *cx, void *p, size_t n)
+void mem_give(Ctx *cx, const void *p, size_t n)
 {
     Block *b = p ? block_of(cx, p, n) : NULL;
     if (b)

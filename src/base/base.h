@@ -22,6 +22,9 @@
 #define MUST_USE               __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define COUNT(a)               (sizeof(a) / sizeof((a)[0]))
+/* What other languages call mutable: p without its const. Only for what a thing remembers about
+ * itself (a guess, an answer) and for its owner, whose type is const to everybody else. */
+#define MUTABLE(T, p) ((T *)(uintptr_t)(p))
 
 typedef struct Ctx Ctx;
 
@@ -56,7 +59,7 @@ void *mem_copy(Ctx *cx, const void *from, size_t n);
  * the others anything; NULL as mem_array. And an array of so many bytes that nobody will look at
  * again. */
 void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size);
-void mem_give(Ctx *cx, void *p, size_t bytes);
+void mem_give(Ctx *cx, const void *p, size_t bytes);
 
 /* Memory of the whole conversion, across restarts: the archive's index, parsed programs, strings,
  * facts. keep_begin makes new/new_array/vec_push/map_put take it until keep_end; they nest. */
@@ -135,7 +138,8 @@ bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size);
  * -------------------------------------------------------------------------------------- */
 
 /* Pointer (or integer cast to one) to pointer, in insertion order. Keys are compared by pointer:
- * intern strings. NULL is a legal value; map_find tells absence from it. Zero-initialise. */
+ * intern strings. A const value comes back without its const: who put it knows. NULL is a value;
+ * map_find tells absence from it. Zero-initialise. */
 typedef struct {
     const void *key;
     void *val;
@@ -153,10 +157,10 @@ typedef struct {
 void *map_get(const Map *m, const void *key);      /* NULL when absent */
 MapEntry *map_find(const Map *m, const void *key); /* NULL when absent */
 void map_put(Ctx *cx, Map *m, const void *key,
-             void *val);        /* replaces; a replaced key keeps its place */
+             const void *val);  /* replaces; a replaced key keeps its place */
 void map_give(Ctx *cx, Map *m); /* its memory may be used for others; the map is empty */
 bool map_add(Ctx *cx, Map *m, const void *key,
-             void *val); /* only when it is absent: false when it is there */
+             const void *val); /* only when it is absent: false when it is there */
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* the same on every machine */
 

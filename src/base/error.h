@@ -37,7 +37,7 @@ typedef struct Text {
     const char *at;
     size_t n; /* NULL, 0 for a text that is not at hand */
     bool (*locate)(Ctx *cx, const struct Text *t, uint32_t start, uint32_t end, Pos *out);
-    void *locate_arg;
+    const void *locate_arg;
 } Text;
 
 typedef enum {

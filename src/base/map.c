@@ -60,7 +60,7 @@ MapEntry *map_find(const Map *m, const void *key)
         if (i-- == 0)
             return NULL;
     }
-    ((Map *)m)->next = i + 1; /* a guess is no part of what a map says */
+    MUTABLE(Map, m)->next = i + 1; /* a guess is no part of what a map says */
     return &m->at[i];
 }
 
@@ -97,7 +97,7 @@ static bool grow_slots(Ctx *cx, Map *m)
 }
 
 /* The entry of key; a new one has this value. NULL when there is no memory. */
-static MapEntry *entry_of(Ctx *cx, Map *m, const void *key, void *val, bool *made)
+static MapEntry *entry_of(Ctx *cx, Map *m, const void *key, const void *val, bool *made)
 {
     uint32_t hash = key_hash(key);
     MapSlot *slot = m->nslot ? find_slot(m, key, hash) : NULL;
@@ -111,20 +111,20 @@ static MapEntry *entry_of(Ctx *cx, Map *m, const void *key, void *val, bool *mad
     }
     if (!vec_room(cx, (void **)&m->at, m->n, &m->cap, sizeof *m->at))
         return NULL;
-    m->at[m->n++] = (MapEntry){ key, val };
+    m->at[m->n++] = (MapEntry){ key, MUTABLE(void, val) };
     *slot = (MapSlot){ (uint32_t)m->n, hash };
     return &m->at[m->n - 1];
 }
 
-void map_put(Ctx *cx, Map *m, const void *key, void *val)
+void map_put(Ctx *cx, Map *m, const void *key, const void *val)
 {
     bool made;
     MapEntry *e = entry_of(cx, m, key, val, &made);
     if (e)
-        e->val = val;
+        e->val = MUTABLE(void, val);
 }
 
-bool map_add(Ctx *cx, Map *m, const void *key, void *val)
+bool map_add(Ctx *cx, Map *m, const void *key, const void *val)
 {
     bool made;
     return entry_of(cx, m, key, val, &made) && made;

@@ -105,7 +105,6 @@ Flow run_block(Eval *ev, const Block *b);
 static inline Flow flow_of_failure(const Eval *ev) { return ev->raised ? FLOW_RAISE : FLOW_FAIL; }
 void assign_slot(Eval *ev, uint32_t slot, Value v);
 /* A condition as the program sees it: a tensor's item, `n != 0` of a number. */
-MUST_USE bool eval_condition(Eval *ev, const Expr *e, Value *out);
 MUST_USE bool condition_of(Eval *ev, Value v, Value *out);
 
 /* ---- call.c ---- */

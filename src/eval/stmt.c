@@ -161,7 +161,7 @@ bool condition_of(Eval *ev, Value v, Value *out)
     return !ctx_failed(ev->cx);
 }
 
-bool eval_condition(Eval *ev, const Expr *e, Value *out)
+static bool eval_condition(Eval *ev, const Expr *e, Value *out)
 {
     Value v;
     return eval_expr(ev, e, &v) && condition_of(ev, v, out);
@@ -214,7 +214,7 @@ static Flow run_if_stmt(Eval *ev, const Stmt *s)
 
 static Flow statement_body(Eval *ev, void *arg, Value iteration)
 {
-    const Stmt *s = arg;
+    const Stmt *s = *(const Stmt *const *)arg;
     if (s->n_target) /* of a for */
         assign_slot(ev, s->target[0], iteration);
     return run_block(ev, &s->body);
@@ -222,7 +222,7 @@ static Flow statement_body(Eval *ev, void *arg, Value iteration)
 
 static bool statement_condition(Eval *ev, void *arg, Value *out)
 {
-    return eval_condition(ev, ((const Stmt *)arg)->value, out);
+    return eval_condition(ev, (*(const Stmt *const *)arg)->value, out);
 }
 
 /* for i in range(count): the only form that TorchScript saves. */
@@ -244,7 +244,7 @@ static Flow run_for(Eval *ev, const Stmt *s)
                                          .text = s,
                                          .block = &s->body,
                                          .body = statement_body,
-                                         .arg = (void *)s,
+                                         .arg = &s,
                                          .start = count });
 }
 
@@ -256,7 +256,7 @@ static Flow run_while(Eval *ev, const Stmt *s)
                                              .block = &s->body,
                                              .body = statement_body,
                                              .condition = statement_condition,
-                                             .arg = (void *)s });
+                                             .arg = &s });
 }
 
 /* o.method(None, ..) with n times None, if o has such a method; *out is None if it has not. */

@@ -116,7 +116,7 @@ static const Text *text_of_source(Ctx *cx, const char *source)
     Text *text = new(cx, Text);
     *text = (Text){ .name = str_of(cx, "trace"),
                     .locate = locate_in_stack,
-                    .locate_arg = (void *)str_of(cx, source) };
+                    .locate_arg = str_of(cx, source) };
     return text;
 }
 

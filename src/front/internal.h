@@ -147,7 +147,6 @@ typedef struct TorchScript {
 /* A code record, parsed once. NULL when it is not there (no error), or failed. */
 const CodeFile *ts_open_record(Ctx *cx, TorchScript *ts, Str record);
 ClassDef *ts_find_class(Ctx *cx, Program *p, Str qualname);
-Function *ts_find_function(Ctx *cx, Program *p, Str qualname);
 /* The class of a pickled object; NULL after an error. */
 const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global);
 const TypeExpr *ts_type(Ctx *cx, TorchScript *ts, Str text);

@@ -226,7 +226,8 @@ const void *const_data(Ctx *cx, const Const *k)
 bool const_to_data(Ctx *cx, const Const *k, Data *out)
 {
     *out = (Data){ .dtype = k->dtype, .rank = k->rank, .dims = k->dims, .numel = const_numel(k) };
-    out->at = (void *)const_data(cx, k);
+    out->at = MUTABLE(void,
+                      const_data(cx, k)); /* a Data is a result too; fold functions read this */
     return out->at != NULL;
 }
 

@@ -332,7 +332,7 @@ static void use_node(Node *n, Ox *out)
     Node *there = node_share(n);
     if (there == n)
         append(n);
-    memcpy(out, there->out, n->n_out * sizeof *out);
+    memcpy(out, there->out, (size_t)n->n_out * sizeof *out);
 }
 
 /* TopK has two outputs even for somebody who wants one. */

@@ -84,7 +84,7 @@ void node_set_attr(Node *n, Attr a)
     if (!more)
         return;
     if (n->n_attr)
-        memcpy(more, n->attr, n->n_attr * sizeof(Attr));
+        memcpy(more, n->attr, (size_t)n->n_attr * sizeof(Attr));
     more[n->n_attr++] = a;
     n->attr = more;
 }
@@ -97,7 +97,7 @@ static void set_in(Node *n, int i, Ox v)
         if (!more)
             return;
         if (n->n_in)
-            memcpy(more, n->in, n->n_in * sizeof(Ox));
+            memcpy(more, n->in, (size_t)n->n_in * sizeof(Ox));
         n->in = more;
         n->n_in = i + 1;
     }

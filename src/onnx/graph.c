@@ -202,7 +202,7 @@ void graph_output(Graph *g, Ox v, Str name)
 
 void graph_state_output(Graph *g, Type t)
 {
-    map_put(g->cx, &g->stated, (const void *)(uintptr_t)(g->outputs.n + 1), (void *)t);
+    map_put(g->cx, &g->stated, (const void *)(uintptr_t)(g->outputs.n + 1), t);
 }
 
 bool graph_sees(const Graph *g, const Ox v)

@@ -300,7 +300,7 @@ static void key_graph(Key *k, const Graph *g)
         if (n->dead)
             continue;
         buf_fmt(&k->out, "\n%s::%s ", n->domain ? n->domain->s : "", n->name->s);
-        key_values(k, n->in, n->n_in);
+        key_values(k, n->in, (size_t)n->n_in);
         for (int a = 0; a < n->n_attr; a++)
             if (n->attr[a].kind == ATTR_GRAPH)
                 key_graph(k, n->attr[a].g);
@@ -308,7 +308,7 @@ static void key_graph(Key *k, const Graph *g)
                 key_const(k, n->attr[a].t);
             else
                 put_attr(&k->out, &n->attr[a], 0);
-        key_values(k, n->out, n->n_out);
+        key_values(k, n->out, (size_t)n->n_out);
     }
     buf_str(&k->out, "\n= ");
     key_values(k, g->outputs.at, g->outputs.n);

@@ -64,7 +64,7 @@ static bool same_small(const Const *a, const Const *b, const void *pa, const voi
 static Ox weight_const(Graph *g, const Const *k)
 {
     Graph *root = graph_root(g);
-    uint64_t h = hash_bytes(&k, sizeof k, 1);
+    uint32_t h = (uint32_t)hash_bytes(&k, sizeof k, 1);
     size_t at = h;
     for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at));)
         if (v->k == k)
@@ -97,7 +97,7 @@ Ox ox_const(Graph *g, const Const *k)
     const void *p = const_data(g->cx, k);
     if (!p && ctx_failed(g->cx))
         return POISON;
-    uint64_t h = hash_small(k, p);
+    uint32_t h = (uint32_t)hash_small(k, p);
     size_t at = h;
     for (Ox v; (v = next_shared(root->share, h, SHARED_CONST, &at));)
         if (same_small(v->k, k, const_data(g->cx, v->k), p))
@@ -248,7 +248,8 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
         return const_of_ints(g, t, rank, v, n);
     Graph *root = graph_root(g);
     uint64_t key[2] = { t, (uint64_t)rank };
-    uint64_t h = hash_bytes(key, sizeof key, hash_bytes(items, (size_t)n * sizeof *items, 3));
+    uint64_t of_items = hash_bytes(items, (size_t)n * sizeof *items, 3);
+    uint32_t h = (uint32_t)hash_bytes(key, sizeof key, of_items);
     size_t at = h;
     for (Ox o; (o = next_shared(root->share, h, SHARED_DIMS, &at));)
         if (ox_dtype(o) == t && ox_rank(o) == rank && o->n_items == n &&

@@ -300,7 +300,7 @@ typedef struct {
 #define FLOAT(key, v)  ((Attr){ .name = (key), .kind = ATTR_FLOAT, .f = (v) })
 #define STRING(key, v) ((Attr){ .name = (key), .kind = ATTR_STRING, .s = (v) })
 #define INT_LIST(key, p, count) \
-    ((Attr){ .name = (key), .kind = ATTR_INTS, .n = (count), .ints = (p) })
+    ((Attr){ .name = (key), .kind = ATTR_INTS, .n = (size_t)(count), .ints = (p) })
 #define SUBGRAPH(key, v) ((Attr){ .name = (key), .kind = ATTR_GRAPH, .g = (v) })
 #define TYPE(key, v)     ((Attr){ .name = (key), .kind = ATTR_TYPE, .type = (v) })
 #define FUNCTION_BODY                                                                            \

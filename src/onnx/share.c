@@ -87,10 +87,10 @@ static bool attr_equal(const Attr *a, const Attr *b)
     }
 }
 
-static uint64_t node_hash(const Node *n)
+static uint32_t node_hash(const Node *n)
 {
-    uint64_t h = hash_bytes(&n->op, sizeof n->op, n->n_out);
-    h = hash_bytes(n->in, n->n_in * sizeof *n->in, h);
+    uint64_t h = hash_bytes(&n->op, sizeof n->op, (uint64_t)n->n_out);
+    h = hash_bytes(n->in, (size_t)n->n_in * sizeof *n->in, h);
     for (int i = 0; i < n->n_attr; i++) {
         h = hash_bytes(n->attr[i].name, strlen(n->attr[i].name), h);
         if (n->attr[i].kind == ATTR_INTS)
@@ -98,13 +98,14 @@ static uint64_t node_hash(const Node *n)
         else if (n->attr[i].kind == ATTR_INT)
             h = hash_bytes(&n->attr[i].i, sizeof n->attr[i].i, h);
     }
-    return h;
+    return (uint32_t)h;
 }
 
 static bool node_equal(const Node *a, const Node *b)
 {
     if (a->op != b->op || a->dead || a->n_in != b->n_in || a->n_out != b->n_out ||
-        a->n_attr != b->n_attr || (a->n_in && memcmp(a->in, b->in, a->n_in * sizeof *a->in) != 0))
+        a->n_attr != b->n_attr ||
+        (a->n_in && memcmp(a->in, b->in, (size_t)a->n_in * sizeof *a->in) != 0))
         return false;
     for (int i = 0; i < a->n_attr; i++)
         if (!attr_equal(&a->attr[i], &b->attr[i]))
@@ -132,7 +133,7 @@ static void make_anew(Graph *g)
     for (size_t i = 0; i < g->nodes.n; i++) {
         Node *n = g->nodes.at[i];
         if (!n->dead && node_sharable(n))
-            share(g, (Shared){ (uint32_t)node_hash(n), SHARED_NODE, n });
+            share(g, (Shared){ node_hash(n), SHARED_NODE, n });
     }
 }
 
@@ -155,7 +156,7 @@ static bool same_calls(const Node *old, const Node *n)
     return !told || calls_of(cx, old) == calls_of(cx, n);
 }
 
-static Node *find_equal(const Node *n, uint64_t hash)
+static Node *find_equal(const Node *n, uint32_t hash)
 {
     for (Graph *g = n->graph; g; g = g->up) {
         size_t at = hash;
@@ -172,7 +173,7 @@ Node *node_share(Node *n)
 {
     if (!node_sharable(n))
         return n;
-    uint64_t hash = node_hash(n);
+    uint32_t hash = node_hash(n);
     Node *equal = find_equal(n, hash);
     if (!equal)
         share(n->graph, (Shared){ hash, SHARED_NODE, n });

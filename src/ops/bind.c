@@ -6,7 +6,8 @@
  * call may be kept to read a view again, and lists change. */
 #include "ops/internal.h"
 
-bool val_is_number(Value v)
+/* A Python number, symbolic or not. */
+static bool is_number(Value v)
 {
     return v.tag == V_BOOL || v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_COMPLEX ||
         v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
@@ -63,10 +64,10 @@ static bool item(Binder *b, ArgBase base, Value v, Value *out)
     *out = v;
     switch (base) {
     case A_TENSOR:
-        if (b->convert && val_is_number(v) && v.tag != V_COMPLEX)
+        if (b->convert && is_number(v) && v.tag != V_COMPLEX)
             *out = number_tensor(b, v);
         return out->tag == V_TENSOR;
-    case A_SCALAR: return val_is_number(v) || number_from(b, v, base, out);
+    case A_SCALAR: return is_number(v) || number_from(b, v, base, out);
     case A_INT:
         if (b->convert && v.tag == V_BOOL)
             *out = val_int(v.b);

@@ -89,8 +89,6 @@ const char *torch_dtype_name(DType t);
 
 /* The parameter of this name; -1: none. */
 int param_index(const Schema *s, Str name);
-/* Is v a Python number, symbolic or not? */
-bool val_is_number(Value v);
 
 /* rule_apply of a rule with the clause `function`: one node, whose function has the rule's formula
  * for its body (function.c). */

@@ -145,7 +145,9 @@ static bool suffixes(Reader *r, Param *p)
             p->elem_optional = p->optional;
             p->optional = false;
             p->list = true;
-            p->fixed = (int)strtol(r->at + 1, (char **)&r->at, 10);
+            char *end;
+            p->fixed = (int)strtol(r->at + 1, &end, 10);
+            r->at = end;
             if (*r->at != ']')
                 return broken(r, "expected ']'");
         } else if (*r->at == '(' && p->list) { /* t[](a): the alias of the list itself */

@@ -177,7 +177,7 @@ static bool join_reshape(Rewrite *rw, Node *n)
     else if (!joins)
         return true;
     else if (node_is(n, "Reshape") && says_all(rw->cx, n->in[1]))
-        y = ox_make(g, "Reshape", INPUTS(from, n->in[1]), n->attr, n->n_attr);
+        y = ox_make(g, "Reshape", INPUTS(from, n->in[1]), n->attr, (size_t)n->n_attr);
     else if (!node_is(n, "Reshape") && constant_shape(n->out[0], shape))
         y = ox_g(g, "Reshape", from, ox_ints(g, shape, (size_t)ox_rank(n->out[0])));
     if (y && ox_ok(y))

@@ -262,8 +262,9 @@ static bool drop_empty(Rewrite *rw, Node *n)
             at[count++] = n->in[i];
     if (count == (size_t)n->n_in || count == 0)
         return true;
-    Ox y = count == 1 ? at[0]
-                      : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, n->n_attr);
+    Ox y = count == 1
+        ? at[0]
+        : ox_make(n->graph, "Concat", (OxList){ at, count }, n->attr, (size_t)n->n_attr);
     if (ox_ok(y))
         replace(rw, n->out[0], y);
     return ox_ok(y);

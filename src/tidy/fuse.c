@@ -153,7 +153,8 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     Ox w = norm_const(n->graph, &norm, false, derived_name(rw->cx, norm.weight, ".bn"));
     Ox b = norm_const(n->graph, &norm, true, bias_name(rw->cx, norm.weight, norm.bias));
     size_t from = n->graph->nodes.n;
-    Ox y = ox_make(n->graph, conv->op->name, INPUTS(conv->in[0], w, b), conv->attr, conv->n_attr);
+    Ox y = ox_make(n->graph, conv->op->name, INPUTS(conv->in[0], w, b), conv->attr,
+                   (size_t)conv->n_attr);
     if (!ox_ok(y))
         return false;
     if (n->graph->nodes.n > from)

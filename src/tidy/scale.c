@@ -96,7 +96,8 @@ static Ox remade(Rewrite *rw, const Linear *l, Ox weight, Ox bias)
 {
     Graph *g = l->n->graph;
     size_t from = g->nodes.n;
-    Ox y = ox_make(g, l->n->op->name, INPUTS(l->n->in[0], weight, bias), l->n->attr, l->n->n_attr);
+    Ox y = ox_make(g, l->n->op->name, INPUTS(l->n->in[0], weight, bias), l->n->attr,
+                   (size_t)l->n->n_attr);
     if (ox_ok(y) && g->nodes.n > from)
         y->node->at = l->n->at;
     map_put(rw->cx, rw->arg, weight, (void *)(uintptr_t)1);

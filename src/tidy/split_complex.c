@@ -45,8 +45,8 @@ static bool begin_again(Rewrite *rw, Node *n, Again *a)
 {
     *a = (Again){ .in = new_array(rw->cx, Ox, n->n_in + MORE),
                   .attr = new_array(rw->cx, Attr, n->n_attr + MORE),
-                  .n_in = n->n_in,
-                  .n_attr = n->n_attr };
+                  .n_in = (size_t)n->n_in,
+                  .n_attr = (size_t)n->n_attr };
     if (!a->in || !a->attr)
         return false;
     for (size_t i = 0; i < a->n_in; i++)
@@ -71,7 +71,7 @@ static bool make_again(Rewrite *rw, Node *n, const Again *a)
     Ox *out = new_array(rw->cx, Ox, n->n_out);
     if (!out ||
         !ox_make_n(n->graph, n->name->s, (OxList){ a->in, a->n_in }, a->attr, a->n_attr, out,
-                   n->n_out))
+                   (size_t)n->n_out))
         return false;
     for (int i = 0; i < n->n_out; i++)
         replace(rw, n->out[i], out[i]);

@@ -177,7 +177,7 @@ static bool move_view(Rewrite *rw, Node *n)
         return true;
     Ox y = moved(rw, view, before ? before->in[0] : turn->in[0]);
     if (y && last)
-        y = ox_make(n->graph, "Transpose", INPUTS(y), n->attr, n->n_attr);
+        y = ox_make(n->graph, "Transpose", INPUTS(y), n->attr, (size_t)n->n_attr);
     if (y && ox_ok(y))
         replace(rw, n->out[0], y);
     return !y || ox_ok(y);

@@ -453,11 +453,11 @@ static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
     Cost *kept = new(rw->cx, Cost);
     *kept = c;
     if (value->k->bytes.src->kind == SRC_RECIPE)
-        map_put(rw->cx, &w->costs, value->k->bytes.src, (void *)kept);
+        map_put(rw->cx, &w->costs, value->k->bytes.src, kept);
     if (paid)
         replace(rw, out, value);
     else
-        map_put(rw->cx, &w->costs, out, (void *)kept);
+        map_put(rw->cx, &w->costs, out, kept);
 }
 
 /* n, of constants m, becomes what a recipe makes of them when the file is written. */

@@ -296,7 +296,7 @@ void facts_rename(Ctx *cx, Dim sym, Dim d)
 {
     Str name;
     if (dim_is_sym(sym, &name))
-        map_put(cx, &facts_of(cx)->seen->renamed, name, (void *)d);
+        map_put(cx, &facts_of(cx)->seen->renamed, name, d);
 }
 
 Dim facts_dim(Ctx *cx, Dim sym)
@@ -372,7 +372,7 @@ static bool pin(Ctx *cx, Dim sym, Dim value, const char *why)
         return true;
     Str text = dim_text(cx, value);
     keep_begin(cx);
-    map_put(cx, &f->pinned, name, (void *)text);
+    map_put(cx, &f->pinned, name, text);
     if (shape_given(f, s->path)) /* of any other input facts_report prints the whole type */
         note(cx, NOTE_ASSUMED, "dimension %d of %s is %s, because the program works only then: %s",
              s->axis, s->path->s, text->s, why);
@@ -588,7 +588,7 @@ bool rank_may_vary(Ctx *cx) { return facts_of(cx)->seen && !facts_of(cx)->one_ra
 void rank_varies(Ctx *cx, Ox v, Type usual)
 {
     if (ox_ok(v) && usual)
-        map_put(cx, &facts_of(cx)->seen->usual, v, (void *)usual);
+        map_put(cx, &facts_of(cx)->seen->usual, v, usual);
 }
 
 bool facts_lists_of_ranks(Ctx *cx)

@@ -75,7 +75,7 @@ static Change *logged(Heap *h, const void *what)
     return i ? &h->trail.at[i - 1] : NULL;
 }
 
-static Cell *cell_at(int kind, void *array, int64_t i)
+static Cell *cell_at(ChangeKind kind, void *array, int64_t i)
 {
     return kind == CHANGE_LIST ? (Cell *)array + i : &((DictEntry *)array + i)->val;
 }

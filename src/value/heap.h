@@ -87,8 +87,9 @@ Str container_invalid(Value v);
 
 /* One write, as the innermost branch logged it: what the thing was before. Each thing has one entry
  * a branch, that of the first write. */
+typedef enum { CHANGE_CELL, CHANGE_LIST, CHANGE_DICT, CHANGE_STORAGE } ChangeKind;
 typedef struct Change {
-    enum { CHANGE_CELL, CHANGE_LIST, CHANGE_DICT, CHANGE_STORAGE } kind;
+    ChangeKind kind;
     void *what;                     /* Cell*, List*, Dict*, Storage* */
     Value before;                   /* CELL */
     Ox before_ox;                   /* STORAGE */

@@ -5,7 +5,8 @@
  * share memory here, as PyTorch's would? An axis of size 1 may have any stride. */
 #include "value/tensor.h"
 
-bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
+/* The strides of a contiguous tensor of this type. False: not expressible. */
+static bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
 {
     Dim step = dim_int(cx, 1);
     for (int i = t->rank - 1; i >= 0; i--) {

@@ -153,8 +153,6 @@ bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]); /* stride(); false: 
 Tri tensor_contiguous(Ctx *cx, Tensor *t);                  /* is_contiguous() */
 /* Does one element of memory stand for several of t, as after expand? */
 Tri tensor_repeats(Ctx *cx, Tensor *t);
-/* The strides of a contiguous tensor of this type. False: a product of sizes has no Dim. */
-bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK]);
 /* Strides of a view of shape `to` over memory of type `old`. NO: no such view exists, so reshape
  * copies. UNKNOWN: it depends on dynamic sizes. */
 Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK]);

@@ -170,7 +170,7 @@ bool val_is_maybe_key(Value v) { return v.tag == V_MAYBE && v.maybe->key; }
 Value val_maybe_key(Ctx *cx, Value present, Value value)
 {
     Value v = val_maybe(cx, present, value);
-    ((Maybe *)v.maybe)->key = true;
+    v.maybe->key = true;
     return v;
 }
 

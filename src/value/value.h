@@ -84,7 +84,7 @@ typedef struct Value {
         Obj *obj;
         const struct EnumMember *e;
         const struct Value *future;
-        const struct Maybe *maybe;
+        struct Maybe *maybe;
         const struct Choice *choice;
         const void *any;
     };

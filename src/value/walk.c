@@ -25,7 +25,7 @@ Value *val_part_place(Value v, int64_t i)
     case V_LIST:  return &v.list->at[i].v;
     case V_DICT:  return &v.dict->at[i].val.v;
     case V_OBJ:   return &v.obj->slot[i].v;
-    case V_MAYBE: return (Value *)&v.maybe->value;
+    case V_MAYBE: return &v.maybe->value;
     default:      return NULL;
     }
 }

@@ -76,7 +76,8 @@ static Flow raise_again(Eval *ev)
 
 static Flow run_branch_block(Eval *ev, void *arg, Value *result)
 {
-    Flow flow = run_block(ev, arg);
+    const Block *const *block = arg;
+    Flow flow = run_block(ev, *block);
     if (flow == FLOW_RETURN)
         *result = ev->frame->result;
     return flow;
@@ -208,7 +209,7 @@ Flow run_if(Eval *ev, const Stmt *s, Value condition)
     int first = raises_surely(block[1]) ? 1 : 0;
     for (int i = 0; i < 2; i++) {
         int k = i == 0 ? first : 1 - first;
-        Flow flow = run_branch(ev, &branch[k], run_branch_block, (void *)block[k]);
+        Flow flow = run_branch(ev, &branch[k], run_branch_block, &block[k]);
         if (flow == FLOW_FAIL)
             return flow;
         if (flow == FLOW_RAISE)

@@ -13,7 +13,7 @@ typedef struct Placed {
 
 /* What a thing was when a branch ended. */
 typedef struct After {
-    int kind; /* of Change */
+    ChangeKind kind;
     void *what;
     Value v;            /* CELL */
     Ox ox;              /* STORAGE */

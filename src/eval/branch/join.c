@@ -96,7 +96,9 @@ static Value join_numbers(Join *j, Value a, Value b)
     return both_true(j, within_both(ev->cx, number_value(ev, a, v), a, b), a, b);
 }
 
-const After *join_state(Join *j, int k, const void *what)
+/* What `what` is at the end of branch k, also where it has been joined already; NULL: no branch
+ * changed it. Items are asked of join_side. */
+static const After *join_state(Join *j, int k, const void *what)
 {
     const After *after = branch_after(j->branch[k], what);
     return after ? after : map_get(&j->before, what);
@@ -222,7 +224,7 @@ Ox join_tensor_after(Join *j, int k, Tensor *t)
 static Value never(const Join *j, Str why)
 {
     Value v = val_never(j->ev->cx, why);
-    ((Unset *)v.any)->branch = j->sizes;
+    MUTABLE(Unset, v.any)->branch = j->sizes; /* it is new */
     return v;
 }
 
@@ -245,7 +247,7 @@ static Value varying(Join *j, Value never, Ox x, Ox y)
     Ox v = join_ox(j, x, y);
     if (j->walk == BUILD) {
         rank_varies(cx, v, ox_rank(x) < 0 ? facts_usual(cx, x) : x->type);
-        ((Unset *)never.any)->varies = v;
+        MUTABLE(Unset, never.any)->varies = v; /* it is new */
     }
     return never;
 }

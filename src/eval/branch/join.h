@@ -40,9 +40,6 @@ typedef struct Join {
 
 /* What a branch has that never set it. */
 static inline Value val_unset(void) { return (Value){ .tag = V_UNINIT, .any = NULL }; }
-/* What `what` is at the end of branch k, also where it has been joined already; NULL: no branch
- * changed it. Items are asked of join_side. */
-const After *join_state(Join *j, int k, const void *what);
 /* All that a list or dict (NULL: missing) holds then. Who asks in the second walk has asked in the
  * first. */
 Side join_side(Join *j, int k, const List *l, const Dict *d);

@@ -87,9 +87,6 @@ static inline bool give_ox(Builtin *b, Ox v, Value *out)
 Ox double_of(Graph *g, Value v); /* any real number or bool as a 0-d double */
 /* A float: what an operator on tensors gives for the arguments as 0-d doubles. */
 MUST_USE bool float_of_operator(Builtin *b, const char *operator_name, Value *out);
-bool number_to_int(Builtin *b, Value v, Value *out); /* int(v): toward zero */
-bool number_to_float(Builtin *b, Value v, Value *out);
-bool number_to_bool(Builtin *b, Value v, Value *out);
 /* a < b of two values that can be ordered; *known false for others. */
 bool less_than(Value a, Value b, bool *known);
 

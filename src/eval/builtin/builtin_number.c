@@ -146,7 +146,8 @@ static bool float_of_text(Builtin *b, Str s, Value *out)
     return true;
 }
 
-bool number_to_int(Builtin *b, Value v, Value *out)
+/* int(v): toward zero */
+static bool number_to_int(Builtin *b, Value v, Value *out)
 {
     switch (v.tag) {
     case V_INT:
@@ -160,7 +161,7 @@ bool number_to_int(Builtin *b, Value v, Value *out)
     }
 }
 
-bool number_to_float(Builtin *b, Value v, Value *out)
+static bool number_to_float(Builtin *b, Value v, Value *out)
 {
     switch (v.tag) {
     case V_FLOAT:
@@ -175,7 +176,7 @@ bool number_to_float(Builtin *b, Value v, Value *out)
     }
 }
 
-bool number_to_bool(Builtin *b, Value v, Value *out)
+static bool number_to_bool(Builtin *b, Value v, Value *out)
 {
     Dim d;
     Tri t = val_truth(b->cx, v);

@@ -274,8 +274,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
     Str name = s && s->path ? s->path : path;
     Ox v = graph_input(in->ev->g, name, t);
     for (int i = 0; i < t->rank; i++) {
-        Str name;
-        if (dim_is_sym(t->dim[i], &name))
+        if (dim_is_sym(t->dim[i], NULL))
             dim_set_origin(cx, t->dim[i], v, i);
     }
     facts_input(cx, v, path, s || is_recorded(in, d), s || is_recorded(in, d));

@@ -41,8 +41,8 @@ static Str untold_operator(Ctx *cx, Ox v)
     Map seen = { 0 };
     vec_push(cx, &todo, v);
     while (todo.n) {
-        const struct OxValue *x = todo.at[--todo.n];
-        if (x->kind != OX_NODE || ox_rank((Ox)x) >= 0 || map_find(&seen, x->node))
+        Ox x = todo.at[--todo.n];
+        if (x->kind != OX_NODE || ox_rank(x) >= 0 || map_find(&seen, x->node))
             continue;
         if (!x->node->op)
             return str_cat(cx, x->node->domain->s, "::", x->node->name->s);

@@ -95,9 +95,9 @@ static void track_parts(Ctx *cx, Stacked *s, Value v)
 }
 
 /* An item that is a list: itself, and the memory of its tensors. */
-static void track_list(Ctx *cx, Stacked *s, const List *l)
+static void track_list(Ctx *cx, Stacked *s, List *l)
 {
-    tie_containers(cx, s->memory, (Value){ .tag = V_LIST, .list = (List *)l }, tensor_holds);
+    tie_containers(cx, s->memory, (Value){ .tag = V_LIST, .list = l }, tensor_holds);
     if (l->stacked)
         tensor_holds(cx, s->memory, l->stacked->memory, why_shared(cx));
     for (int64_t i = 0; i < l->n; i++)

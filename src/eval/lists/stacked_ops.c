@@ -768,7 +768,7 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
     static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop",
                                          "aten::Delete", "aten::slice",     "aten::mul" };
     bool sorts = str_is(name, "aten::sort") || str_is(name, "aten::sorted");
-    bool rows = str_is(name, "aten::tensor");
+    bool makes_tensor = str_is(name, "aten::tensor");
     const List *list = n > 0 && args[0].v.tag == V_LIST ? args[0].v.list : NULL;
     bool known = false;
     bool symbolic = false;
@@ -779,8 +779,8 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
     for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
         symbolic = symbolic || args[i].v.tag == V_SYMINT;
     if (!list || list->stacked ||
-        !((rows && holds_stacked(list)) || (sorts && holds_symbolic(list)) || (known && symbolic) ||
-          seeks_symbolic(ev->cx, name, list, args, n)))
+        !((makes_tensor && holds_stacked(list)) || (sorts && holds_symbolic(list)) ||
+          (known && symbolic) || seeks_symbolic(ev->cx, name, list, args, n)))
         return true;
     Value *at = list_values(ev->cx, list, &count);
     if (!at || count == 0 || !list_item_type(ev->cx, at, count, &item))

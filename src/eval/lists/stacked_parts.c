@@ -195,10 +195,10 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
     DType t = strcmp(elem, "float") ? s->item.parts->at[0].type->dtype : DT_FLOAT;
     if (type.tag == V_INT)
         t = dtype_of_c10(type.i, NULL);
-    Ox rows = column
+    Ox joined = column
         ? ox_make(ev->g, "Concat", (OxList){ column, (size_t)like->n }, ATTRS(INT("axis", 1)))
         : POISON;
-    *out = val_tensor(cx, ox_cast(ev->g, rows, t));
+    *out = val_tensor(cx, ox_cast(ev->g, joined, t));
     return !ctx_failed(cx);
 }
 

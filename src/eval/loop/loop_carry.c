@@ -11,7 +11,7 @@ enum { LEVELS = 32 };
 /* ---- leaves: the tensors and numbers inside a value ---- */
 
 /* Of a tensor, or of an int, float or bool, known or not. */
-static int form_of(Value v)
+static LeafForm form_of(Value v)
 {
     if (v.tag == V_TENSOR)
         return LEAF_TENSOR;
@@ -81,7 +81,8 @@ static WalkStep add_leaves_of(void *arg, Value v)
     return is_leaf(v) ? WALK_PAST : WALK_IN;
 }
 
-bool loop_add_leaves(Loop *l, Value v)
+/* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
+static bool add_leaves(Loop *l, Value v)
 {
     return val_walk(v, WALK_LEVELS, add_leaves_of, l) == WALKED_ALL;
 }
@@ -498,7 +499,7 @@ static bool begin_unset(Loop *l, Carried *k)
     k->shape = containers_copy(l->ev->cx, loop_after(k));
     if (!val_ok(k->shape))
         return refusals_fail(l->ev->cx);
-    return loop_add_leaves(l, k->shape);
+    return add_leaves(l, k->shape);
 }
 
 /* c is carried from the next run on. A list that changed its length is one tensor from then on:
@@ -632,7 +633,7 @@ bool loop_first_leaves(Loop *l, Carried *k)
     const Storage *st = k->what;
     bool ok = k->kind == CHANGE_STORAGE
         ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) })
-        : loop_add_leaves(l, k->shape);
+        : add_leaves(l, k->shape);
     k->n = l->leaves.n - k->first;
     return ok;
 }

@@ -9,8 +9,9 @@
 #include "eval/loop/loop.h"
 #include "eval/loop/loop_known.h"
 
+typedef enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL, LEAF_LIST } LeafForm;
 typedef struct Leaf {
-    enum { LEAF_TENSOR, LEAF_INT, LEAF_FLOAT, LEAF_BOOL, LEAF_LIST } form;
+    LeafForm form;
     DType dtype;
     int rank;
     Dim dim[MAX_RANK];      /* NULL: another one in each iteration */
@@ -31,7 +32,7 @@ typedef struct Leaf {
 } Leaf;
 
 typedef struct Carried {
-    int kind; /* of Change */
+    ChangeKind kind;
     void *what;
     uint64_t created;
     Value original; /* CELL: the value before the loop */
@@ -105,14 +106,12 @@ bool loop_give_up(Loop *l, Str why);
 
 /* ---- loop_carry.c ---- */
 
-/* A leaf for each tensor and number inside v: those that loop_add_leaves makes. */
+/* A leaf for each tensor and number inside v: those that a loop carries. */
 size_t count_leaves(Value v);
 static inline bool leaf_is_ragged(const Leaf *leaf)
 {
     return leaf->form == LEAF_LIST && leaf->before->item.ragged;
 }
-/* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
-MUST_USE bool loop_add_leaves(Loop *l, Value v);
 /* Zeros in the place of v, outside of the loop; before its first run v may be of another time.
  * False: nothing that a loop carries. */
 MUST_USE bool loop_stand_in(Loop *l, Value v, Value *out);

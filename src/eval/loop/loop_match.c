@@ -163,8 +163,7 @@ static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *list
     storage_parts(l->ev->cx, after->st, &parts);
     for (size_t i = 1; i < parts.n && !reached; i++) {
         const Storage *st = parts.at[i].key;
-        bool in_another = !map_add(l->ev->cx, lists, st, (void *)list) &&
-            map_get(lists, st) != list;
+        bool in_another = !map_add(l->ev->cx, lists, st, list) && map_get(lists, st) != list;
         reached = (l->writes || !st->now) &&
             (in_another || st->created <= l->run_opened || map_find(&l->seen, st));
     }
@@ -332,12 +331,12 @@ static bool found_optional(Loop *l, Carried *k, Value *place, Value v)
 
 static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next);
 
-static bool match_maybe(Loop *l, Carried *k, const Maybe *before, Value v, size_t *next)
+static bool match_maybe(Loop *l, Carried *k, Maybe *before, Value v, size_t *next)
 {
     if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, val_present(v))))
         return false;
     if (v.tag != V_NONE)
-        return match(l, k, (Value *)&before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
+        return match(l, k, &before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
     *next += count_leaves(before->value); /* they stay what they are */
     return true;
 }
@@ -478,7 +477,7 @@ static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool
 }
 
 /* A key that may be there; after: what an iteration left of it, NULL: nothing. */
-static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *after, size_t *next)
+static bool match_key(Loop *l, Carried *k, Maybe *before, const Cell *after, size_t *next)
 {
     Value present = val_bool(after != NULL);
     if (after && val_is_maybe_key(after->v))
@@ -486,7 +485,7 @@ static bool match_key(Loop *l, Carried *k, const Maybe *before, const Cell *afte
     if (!widen(l, &l->leaves.at[(*next)++], carry_ox(l->g, present)))
         return false;
     if (after)
-        return match(l, k, (Value *)&before->value,
+        return match(l, k, &before->value,
                      val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
     *next += count_leaves(before->value); /* they stay what they are */
     return true;

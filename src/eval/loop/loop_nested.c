@@ -18,17 +18,19 @@
 
 enum { MOST_VALUES = 2000 }; /* that are gone through for the ways to things */
 
+typedef enum { WAY_ROOT, WAY_ITEM, WAY_MARK, WAY_MEMORY } WayKind;
+
 /* The locals or the plan's state; an item of the value there; the mark of that, or the memory of
  * its column i. */
 typedef struct Way {
-    enum { WAY_ROOT, WAY_ITEM, WAY_MARK, WAY_MEMORY } kind;
+    WayKind kind;
     const struct Way *of;
     int64_t i;
 } Way;
 
 /* Of a leaf. open: a bit for each size that differs from iteration to iteration. */
 typedef struct LeafFound {
-    int form;
+    LeafForm form;
     DType dtype;
     int rank;
     uint32_t open;
@@ -38,7 +40,7 @@ typedef struct LeafFound {
 
 /* Of a thing that is carried. */
 typedef struct Found {
-    int kind;       /* of Change */
+    ChangeKind kind;
     const Way *way; /* NULL: there is none */
     void *what;     /* NULL: younger than the outermost loop */
     uint64_t created;
@@ -87,19 +89,19 @@ typedef struct Search {
     Map seen;
 } Search;
 
-static const Way *way_new(Ctx *cx, int kind, const Way *of, int64_t i)
+static Way *way_new(Ctx *cx, WayKind kind, const Way *of, int64_t i)
 {
     Way *w = new(cx, Way);
     *w = (Way){ kind, of, i };
     return w;
 }
 
-static void meet(Search *s, const void *what, int kind, const Way *of, int64_t i)
+static void meet(Search *s, const void *what, WayKind kind, const Way *of, int64_t i)
 {
     MapEntry *e = what ? map_find(&s->wanted, what) : NULL;
     if (!e || e->val)
         return;
-    e->val = (void *)way_new(s->cx, kind, of, i);
+    e->val = way_new(s->cx, kind, of, i);
     s->missing--;
 }
 

@@ -66,7 +66,7 @@ static void track_items(Walk *w, TrackedList h)
                 (void *)(uintptr_t)s->lists.n);
 }
 
-static void walk_list(Walk *w, const List *l, Str name)
+static void walk_list(Walk *w, List *l, Str name)
 {
     Ctx *cx = w->ev->cx;
     track_items(w,
@@ -78,7 +78,7 @@ static void walk_list(Walk *w, const List *l, Str name)
         walk(w, l->at[i].v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
 
-static void walk_dict(Walk *w, const Dict *d, Str name)
+static void walk_dict(Walk *w, Dict *d, Str name)
 {
     Ctx *cx = w->ev->cx;
     track_items(w,
@@ -132,7 +132,7 @@ static int64_t set_eval_mode(Eval *ev, const State *s)
     for (size_t i = 0; i < s->attrs.n; i++) {
         TrackedAttr *h = &s->attrs.at[i];
         if (strcmp(h->attr, "training") == 0 && h->before.tag == V_BOOL && h->before.b) {
-            cell_set(ev->cx, (Cell *)h->cell, val_bool(false));
+            cell_set(ev->cx, h->cell, val_bool(false));
             h->before = val_bool(false);
             changed++;
         }

@@ -12,22 +12,22 @@ typedef struct Used {
     size_t attr;
 } Used; /* where the run set attribute `attr`, and whether it looked at it */
 typedef struct TrackedAttr {
-    const Cell *cell;
+    Cell *cell;
     Value before;
     Str owner;
     const char *attr;
     size_t used;
 } TrackedAttr; /* an attribute */
 typedef struct TrackedList {
-    const List *list;
-    const Dict *dict;
-    const void *items;
+    List *list;
+    Dict *dict;
+    void *items;
     int64_t n;
     Stacked *fed; /* a list that grows: its input */
     Str name;
 } TrackedList;
 typedef struct TrackedStorage {
-    const Storage *st;
+    Storage *st;
     Ox before;
     Str name;
 } TrackedStorage;
@@ -84,7 +84,7 @@ static inline Str state_key(Ctx *cx, Str name, Value key)
     return str_cat(cx, name->s, ".", val_text(cx, key)->s);
 }
 static inline Str state_is_set(Ctx *cx, Str name) { return str_cat(cx, name->s, ".", "is_set"); }
-static inline const void *state_copy(Ctx *cx, const void *at, int64_t n, size_t size)
+static inline void *state_copy(Ctx *cx, const void *at, int64_t n, size_t size)
 {
     return n ? mem_copy(cx, at, (size_t)n * size) : NULL;
 }
@@ -95,9 +95,6 @@ void state_input_storages(Eval *ev, size_t from); /* those held from number `fro
 /* All that outputs and the next run rest on. Asked only of state that is an input: constants
  * fold. */
 void state_reachable(Eval *ev);
-/* The input of a flag that the run has set. One that only it itself rests on nobody sees: has the
- * model warned already? */
-Ox tracked_flag_input(Eval *ev, const TrackedAttr *h);
 /* What the run has left: an output, or a restart with one more input. False after an error. */
 MUST_USE bool state_outputs(Eval *ev);
 

@@ -35,7 +35,7 @@ static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
         return val_number_of(ev->g, in);
     Dim d = dim_fresh(ev->cx, "u");
     dim_set_origin(ev->cx, d, in, -1);
-    map_put(ev->cx, &ev->state->positions, name, (void *)d);
+    map_put(ev->cx, &ev->state->positions, name, d);
     return val_dim(ev->cx, d);
 }
 
@@ -195,7 +195,7 @@ void state_input_storages(Eval *ev, size_t from)
         TrackedStorage *h = &s->storages.at[i];
         Ox in = feed(ev, h->name, h->before);
         if (in)
-            storage_set(ev->cx, (Storage *)h->st, in);
+            storage_set(ev->cx, h->st, in);
         h->before = h->st->now;
     }
 }
@@ -205,11 +205,10 @@ static void feed_items(Eval *ev, const TrackedList *h)
 {
     Ctx *cx = ev->cx;
     for (int64_t k = 0; h->list && k < h->n; k++)
-        list_set(cx, (List *)h->list, k,
-                 feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
+        list_set(cx, h->list, k, feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
     for (int64_t k = 0; h->dict && k < h->n; k++) {
         DictEntry e = h->dict->at[k];
-        dict_set(cx, (Dict *)h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
+        dict_set(cx, h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
     }
 }
 
@@ -224,16 +223,16 @@ void state_inputs(Eval *ev)
         TrackedAttr *h = &s->attrs.at[i];
         Value v = feed_item(ev, h->before, tracked_name(cx, h));
         if (v.tag != h->before.tag || v.any != h->before.any)
-            cell_set(cx, (Cell *)h->cell, v);
+            cell_set(cx, h->cell, v);
         h->before = v;
     }
     for (size_t i = 0; i < s->lists.n; i++) {
         TrackedList *h = &s->lists.at[i];
         feed_items(ev, h);
         if (h->dict)
-            feed_keys(ev, (Dict *)h->dict, h->name);
+            feed_keys(ev, h->dict, h->name);
         else
-            feed_list(ev, (List *)h->list, h->name);
+            feed_list(ev, h->list, h->name);
         h->fed = h->list ? h->list->stacked : NULL;
         h->n = h->list ? h->list->n : h->dict->n;
         if (h->list)

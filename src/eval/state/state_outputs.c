@@ -161,8 +161,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
 
 static Value tracked_container(const TrackedList *h)
 {
-    return h->list ? (Value){ .tag = V_LIST, .list = (List *)h->list }
-                   : (Value){ .tag = V_DICT, .dict = (Dict *)h->dict };
+    return h->list ? (Value){ .tag = V_LIST, .list = h->list }
+                   : (Value){ .tag = V_DICT, .dict = h->dict };
 }
 
 /* Did the run write to this list or dict of the file? */
@@ -381,7 +381,7 @@ static const DictEntry *entry_before(Ctx *cx, const TrackedList *h, Value key)
 static bool leave_dict(Eval *ev, const TrackedList *h)
 {
     Ctx *cx = ev->cx;
-    Dict *d = (Dict *)h->dict;
+    Dict *d = h->dict;
     const DictEntry *entries = h->items;
     bool ok = true;
     for (int64_t i = 0; ok && i < h->n; i++) {
@@ -500,13 +500,13 @@ static bool leave_attr(Eval *ev, const TrackedAttr *h)
 
 static bool leave_items(Eval *ev, const TrackedList *h)
 {
-    const Cell *cells = h->items;
+    Cell *cells = h->items;
     bool ok = true;
     if (h->dict)
         return leave_dict(ev, h);
     if (h->list->stacked || h->list->n != h->n)
         return leave_list(
-            ev, &(List){ .at = (Cell *)cells, .n = h->n, .elem = h->list->elem, .stacked = h->fed },
+            ev, &(List){ .at = cells, .n = h->n, .elem = h->list->elem, .stacked = h->fed },
             h->list, h->name, 0);
     for (int64_t i = 0; ok && i < h->n; i++)
         ok = leave_value(ev, cells[i].v, h->list->at[i].v, state_item(ev->cx, h->name, i), 0);

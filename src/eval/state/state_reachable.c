@@ -22,7 +22,9 @@ static Dim reach_origin(void *arg, Dim sym)
     return NULL;
 }
 
-Ox tracked_flag_input(Eval *ev, const TrackedAttr *h)
+/* The input of a flag that the run has set. One that only it itself rests on nobody sees: has the
+ * model warned already? */
+static Ox flag_input(Eval *ev, const TrackedAttr *h)
 {
     Value now = h->cell->v;
     bool set = val_is_bool(h->before) && val_is_bool(now) &&
@@ -101,7 +103,7 @@ static void reach_flags(Eval *ev)
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < s->attrs.n; i++) {
-            Ox in = tracked_flag_input(ev, &s->attrs.at[i]);
+            Ox in = flag_input(ev, &s->attrs.at[i]);
             Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, s->attrs.at[i].cell->v)
                                                           : NULL;
             more = more || (next && !map_find(&s->looked.seen, next));
@@ -121,7 +123,7 @@ void state_reachable(Eval *ev)
         if (s->storages.at[i].st->now != s->storages.at[i].before)
             reach(&s->looked, s->storages.at[i].st->now);
     for (size_t i = 0; i < s->attrs.n; i++)
-        if (!tracked_flag_input(ev, &s->attrs.at[i]))
+        if (!flag_input(ev, &s->attrs.at[i]))
             reach_value(ev, s->attrs.at[i].before, s->attrs.at[i].cell->v);
     for (size_t i = 0; i < s->lists.n; i++)
         reach_items(ev, &s->lists.at[i]);

@@ -105,7 +105,6 @@ Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param);
 MUST_USE bool ex_union(Exported *x, Json *j, Str *tag, Json *value);
 MUST_USE bool ex_name(Json *j, Str *out); /* {"name": n, ..} */
 MUST_USE bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out);
-const RecordedDim *ex_dim(Exported *x, Str text);
 MUST_USE bool ex_tensor_values(ExScope *s, Json *j);
 /* sym_int_values, sym_float_values, sym_bool_values: `what` is "int", "float", "bool". */
 MUST_USE bool ex_sym_values(ExScope *s, Json *j, const char *what);

@@ -195,7 +195,9 @@ bool ex_input_paths(Ctx *cx, Str in_spec, const Str *arg_names, size_t n_names, 
 {
     Error before = cx->error;
     Walk w = { cx, tuples, out };
-    Names names = { .at = (Str *)arg_names, .n = n_names };
+    Names names = { 0 };
+    for (size_t i = 0; i < n_names; i++)
+        vec_push(cx, &names, arg_names[i]);
     return forgiving(cx, input_paths(&w, in_spec, &names), before);
 }
 

@@ -104,7 +104,7 @@ const Text *ex_trace_text(Exported *x, Str trace)
     t = new(x->cx, Text);
     *t = (Text){ .name = str_of(x->cx, "stack_trace"),
                  .locate = locate_trace,
-                 .locate_arg = (void *)trace };
+                 .locate_arg = trace };
     map_put(x->cx, &x->traces, trace, t);
     return t;
 }

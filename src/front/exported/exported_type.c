@@ -66,7 +66,7 @@ static bool only_sizes(Exported *x, Dim size)
     return s.yes;
 }
 
-const RecordedDim *ex_dim(Exported *x, Str text)
+static const RecordedDim *dim_of_text(Exported *x, Str text)
 {
     RecordedDim *d = map_get(&x->dims, text);
     if (d)
@@ -93,7 +93,7 @@ static bool read_expr(Exported *x, Json *j, RecordedDim *out)
             return false;
     if (j->failed || !text)
         return j->failed ? false : ex_bad(x, j, "a symbolic size has no expr_str");
-    *out = *ex_dim(x, text);
+    *out = *dim_of_text(x, text);
     return true;
 }
 

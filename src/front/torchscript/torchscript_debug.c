@@ -201,7 +201,7 @@ static bool locate_in_source(Ctx *cx, const Buf *source, Str file, int64_t first
 
 static bool locate(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *out)
 {
-    Debug *d = t->locate_arg;
+    Debug *d = MUTABLE(Debug, t->locate_arg); /* what it has read, it keeps */
     Buf source;
     if (!d->tried)
         read_debug(cx, d);

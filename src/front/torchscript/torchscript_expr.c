@@ -386,7 +386,7 @@ static Str aten_name(Parser *p, Str op)
     Str full = map_get(&p->aten, op);
     if (!full) {
         full = str_fmt(p->cx, "aten::%s", op->s);
-        map_put(p->cx, &p->aten, op, (void *)full);
+        map_put(p->cx, &p->aten, op, full);
     }
     return full;
 }

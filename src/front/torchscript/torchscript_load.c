@@ -152,7 +152,7 @@ static Function *hook_method(Ctx *cx, Program *p, Str qualname)
     return c ? map_get(&c->method, str_of(cx, dot + 1)) : NULL;
 }
 
-Function *ts_find_function(Ctx *cx, Program *p, Str qualname)
+static Function *find_function(Ctx *cx, Program *p, Str qualname)
 {
     TorchScript *ts = p->front;
     MapEntry *known = map_find(&ts->functions, qualname);
@@ -197,7 +197,7 @@ const TypeExpr *ts_type(Ctx *cx, TorchScript *ts, Str text)
     keep_begin(cx);
     t = torchscript_parse_type(cx, text);
     if (t)
-        map_put(cx, &ts->types, text, (void *)t);
+        map_put(cx, &ts->types, text, t);
     keep_end(cx);
     return t;
 }
@@ -218,7 +218,7 @@ static Pickle *read_pickle(Ctx *cx, TorchScript *ts, const char *name)
     if (!read_record(cx, ts, name, &data))
         return NULL;
     Pickle *p = pickle_read(cx, data, name, allowed_globals);
-    mem_give(cx, (void *)data.p, data.n + 1);
+    mem_give(cx, data.p, data.n + 1);
     return p;
 }
 
@@ -461,7 +461,7 @@ Program *torchscript_load(Ctx *cx, Zip *zip)
     p->file = zip->src->name ? zip->src->name : str_of(cx, "model");
     p->front = ts;
     p->find_class = ts_find_class;
-    p->find_function = ts_find_function;
+    p->find_function = find_function;
     p->constant = ts_constant;
     p->build_root = ts_build_root;
     bool good = load(cx, ts);

@@ -645,15 +645,15 @@ static void learn_words(Parser *p)
         p->word[i] = str_of(p->cx, word_text[i]);
     for (size_t i = 0; i < COUNT(builtin_names); i++) {
         Str s = str_of(p->cx, builtin_names[i]);
-        map_put(p->cx, &p->builtin, s, (void *)s);
+        map_put(p->cx, &p->builtin, s, s);
     }
     for (size_t i = 0; i < COUNT(refused_words); i++) {
         Str s = str_of(p->cx, refused_words[i]);
-        map_put(p->cx, &p->refused, s, (void *)s);
+        map_put(p->cx, &p->refused, s, s);
     }
     for (size_t i = 0; i < COUNT(reserved_words); i++) {
         Str s = p->word[reserved_words[i]];
-        map_put(p->cx, &p->reserved, s, (void *)s);
+        map_put(p->cx, &p->reserved, s, s);
     }
 }
 

@@ -196,7 +196,7 @@ Dim dim_fresh(Ctx *cx, const char *prefix)
 
 Dim dim_fresh_int(Ctx *cx, const char *prefix)
 {
-    struct DimRec *d = (struct DimRec *)dim_fresh(cx, prefix);
+    struct DimRec *d = dim_record(dim_fresh(cx, prefix));
     d->sym.lo = NO_LOW;
     return d;
 }
@@ -417,7 +417,7 @@ Dim dim_now(Dim d)
     int64_t v;
     if (ds->epoch == 0 || dim_constant(d, &v))
         return d;
-    struct DimRec *r = (struct DimRec *)d;
+    struct DimRec *r = dim_record(d);
     if (r->now_epoch != ds->epoch) {
         r->now = d; /* ends a cycle, should there be one */
         r->now_epoch = ds->epoch;
@@ -435,8 +435,8 @@ bool dim_is_of_scope(const struct Dims *ds, Dim atom)
 void dim_replace_atom(Dim atom, Dim by)
 {
     if (!dim_is_of_scope(atom->owner, atom))
-        vec_push(atom->owner->cx, &atom->owner->undo, (Undo){ .atom = (struct DimRec *)atom });
-    ((struct DimRec *)atom)->is = (struct DimRec *)by;
+        vec_push(atom->owner->cx, &atom->owner->undo, (Undo){ .atom = dim_record(atom) });
+    dim_record(atom)->is = dim_record(by);
     atom->owner->epoch++;
     atom->owner->learned++;
 }
@@ -463,7 +463,7 @@ static void add_measure(Ox v, struct DimRec *d)
 void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis)
 {
     (void)cx;
-    struct DimRec *d = (struct DimRec *)sym;
+    struct DimRec *d = dim_record(sym);
     if (d->kind != D_SYM || d->sym.origin || !ox_ok(v))
         return;
     d->sym.axis = axis;

@@ -54,6 +54,9 @@ struct DimRec {
     };
 };
 
+/* A dimension is const outside src/onnx/dim, which writes down what is learnt about it. */
+static inline struct DimRec *dim_record(Dim d) { return MUTABLE(struct DimRec, d); }
+
 typedef struct Fact {
     Rel rel;
     Dim e;

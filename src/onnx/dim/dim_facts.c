@@ -12,7 +12,7 @@
 void dim_set_range(Ctx *cx, Dim sym, int64_t lo, int64_t hi)
 {
     assert(sym->kind == D_SYM);
-    struct DimRec *r = (struct DimRec *)sym;
+    struct DimRec *r = dim_record(sym);
     lo = lo > r->sym.lo ? lo : r->sym.lo;
     hi = hi < r->sym.hi ? hi : r->sym.hi;
     if (lo > hi) {
@@ -249,7 +249,7 @@ static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
             return true;
         }
     }
-    struct DimRec *d = (struct DimRec *)dim_fresh(cx, "b");
+    struct DimRec *d = dim_record(dim_fresh(cx, "b"));
     Range x = dim_range_of(a);
     Range y = dim_range_of(b);
     d->sym.left = a;

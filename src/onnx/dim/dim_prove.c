@@ -119,7 +119,7 @@ static Range range_term(const Term *t)
 
 Range dim_range_of(Dim d)
 {
-    struct DimRec *rec = (struct DimRec *)d;
+    struct DimRec *rec = dim_record(d);
     if (d->kind == D_SYM)
         return dim_range_atom(d);
     if (d->range_learned == d->owner->learned)
@@ -302,7 +302,7 @@ bool dim_nonneg(Ctx *cx, Dim e)
 {
     if (!e || ctx_failed(cx))
         return false;
-    struct DimRec *rec = (struct DimRec *)e;
+    struct DimRec *rec = dim_record(e);
     const struct Dims *ds = dims_of(cx);
     if (dim_range_of(e).lo >= 0)
         return true;

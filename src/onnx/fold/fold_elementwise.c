@@ -72,8 +72,9 @@ static int64_t whole_sign(int64_t v) { return (v > 0) - (v < 0); }
 static int64_t whole_relu(int64_t v) { return v < 0 ? 0 : v; }
 static double gelu(double v, double tanh_form)
 {
-    return tanh_form ? 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)))
-                     : 0.5 * v * erfc(-v * 0.70710678118654752440);
+    return tanh_form != 0
+        ? 0.5 * v * (1 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v)))
+        : 0.5 * v * erfc(-v * 0.70710678118654752440);
 }
 
 REAL1(r_abs, fabs(v))
@@ -546,7 +547,12 @@ static bool fold_where(Fold *f)
 
 /* ---- tests of one operand ---- */
 
-static bool is_inf(double x, bool up, bool down) { return isinf(x) && (x > 0 ? up : down); }
+static bool is_one(double x, bool nan, bool up, bool down)
+{
+    if (nan)
+        return isnan(x);
+    return isinf(x) && (x > 0 ? up : down);
+}
 
 static bool fold_is(Fold *f)
 {
@@ -561,7 +567,7 @@ static bool fold_is(Fold *f)
         int64_t n = f->out->numel - i < FOLD_TILE ? f->out->numel - i : FOLD_TILE;
         load_reals(f->in[0].dtype, item_ptr(&f->in[0], i), 1, n, x);
         for (int64_t k = 0; k < n; k++)
-            out[i + k] = nan ? isnan(x[k]) : is_inf(x[k], up, down);
+            out[i + k] = is_one(x[k], nan, up, down);
     }
     return true;
 }

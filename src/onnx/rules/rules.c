@@ -332,11 +332,11 @@ static const GuardWord guard_compares[] = {
 };
 
 /* The word that comes next, which is taken; NULL when it is none of these. */
-static const GuardWord *take_word(Reader *r, const GuardWord *words, size_t n)
+static const GuardWord *take_word(Reader *r, const GuardWord *at, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (take(r, words[i].text))
-            return &words[i];
+        if (take(r, at[i].text))
+            return &at[i];
     return NULL;
 }
 

@@ -92,7 +92,7 @@ static Str dim_name(Wire *w, Dim d)
     Str s = map_get(&w->dims, d);
     if (!s) {
         s = dim_text(w->cx, d);
-        map_put(w->cx, &w->dims, d, (void *)s);
+        map_put(w->cx, &w->dims, d, s);
     }
     return s;
 }

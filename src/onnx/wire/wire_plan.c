@@ -295,10 +295,10 @@ static bool use_function(Wire *w, const Node *n)
         uintptr_t before = (uintptr_t)map_get(&w->same_name, full);
         name = before ? str_fmt(cx, "%s_%zu", n->name->s, (size_t)before) : n->name;
         map_put(cx, &w->same_name, full, (void *)(before + 1));
-        map_put(cx, &w->bodies, key, (void *)name);
+        map_put(cx, &w->bodies, key, name);
         vec_push(cx, &w->calls, n);
     }
-    map_put(cx, &w->function_of, body, (void *)name);
+    map_put(cx, &w->function_of, body, name);
     return !ctx_failed(cx);
 }
 

@@ -329,7 +329,7 @@ static bool graph_field(In *in, const Field *f, RawGraph *r, Scope *scope)
     case 13:
         if (!in_value_info(in, f->bytes, &name, &type))
             return false;
-        map_put(in->cx, &scope->types, name, (void *)type);
+        map_put(in->cx, &scope->types, name, type);
         if (f->number == 12)
             vec_push(in->cx, &r->output, f->bytes);
         break;

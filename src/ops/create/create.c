@@ -267,7 +267,7 @@ static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType 
     for (int64_t i = 0; i < n; i++) {
         bool first_half = i < n / 2 || n == 1;
         v[i] = first_half ? a + step * (double)i : b - step * (double)(n - 1 - i);
-        v[i] = base ? pow(base, v[i]) : v[i];
+        v[i] = base != 0 ? pow(base, v[i]) : v[i];
     }
     return const_of_doubles(op, t, v, n);
 }
@@ -292,7 +292,7 @@ static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
     Ox from = ox(op, "Where", first, a, b);
     Ox moved = ox(op, "Mul", parts, length);
     Ox at = ox(op, "Add", from, moved);
-    if (base)
+    if (base != 0)
         at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, base), at);
     return ox_ok(at) ? ox_cast(op->g, at, t) : at;
 }

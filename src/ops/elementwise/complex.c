@@ -194,7 +194,7 @@ static Ox lower_pow(Op *op)
             return z_joined(op, z_sqrt(op, a));
         return z_joined(op, z_pow(op, a, w));
     }
-    for (int i = 1; i < (n.tag == V_INT ? n.i : n.f); i++)
+    for (int i = 1; i < (n.tag == V_INT ? (double)n.i : n.f); i++)
         out = z_mul(op, out, a);
     return z_joined(op, out);
 }

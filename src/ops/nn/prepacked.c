@@ -35,7 +35,7 @@ static Ox run_conv(Op *op, const Value *item, bool transposed)
 static Ox lower_run(Op *op)
 {
     Value state = packed_state(op, "W_prepack");
-    int n = op->row->datum;
+    int64_t n = op->row->datum;
     if (state.tag != V_TUPLE || state.tuple->n != n + 2)
         return op_refuse(op, "a context of a form that is not known");
     const Value *item = state.tuple->at;

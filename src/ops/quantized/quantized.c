@@ -133,12 +133,8 @@ QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t)
     return q;
 }
 
-Value quantized_tensor(Op *op, Ox x, const QuantInfo *q)
-{
-    return tensor_of_steps(op, q ? quantize(op, x, q) : POISON, q);
-}
-
-Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q)
+/* A tensor of kind QUANT, of its integers. */
+static Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q)
 {
     if (!q || !ox_ok(v))
         return val_poison();
@@ -146,6 +142,12 @@ Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q)
     t->kind = QUANT;
     t->quant = q;
     return (Value){ .tag = V_TENSOR, .t = t };
+}
+
+/* x quantised, as a tensor of kind QUANT. */
+static Value quantized_tensor(Op *op, Ox x, const QuantInfo *q)
+{
+    return tensor_of_steps(op, q ? quantize(op, x, q) : POISON, q);
 }
 
 Ox dequantized_arg(Op *op, Value v)

@@ -10,10 +10,6 @@ Ox dequantize(Op *op, Ox v, const QuantInfo *q);
 /* One scale and zero point for a whole tensor whose steps are stored as t. */
 QuantInfo *quant_of_numbers(Op *op, double scale, int64_t zero_point, DType t);
 
-/* x quantised, as a tensor of kind QUANT; poison where q is NULL. */
-Value quantized_tensor(Op *op, Ox x, const QuantInfo *q);
-/* Steps v, as they are, as a tensor of kind QUANT. */
-Value tensor_of_steps(Op *op, Ox v, const QuantInfo *q);
 /* A tensor's numbers, quantised or not. */
 Ox dequantized_arg(Op *op, Value v);
 static inline bool eight_bits(DType t) { return t == DT_UINT8 || t == DT_INT8; }

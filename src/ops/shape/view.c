@@ -86,9 +86,9 @@ static Ox lower_unflatten(Op *op)
         return op_fail(op, E_VALUE, "unflatten() cannot be applied to a 0-dim tensor.");
     if (sizes.n == 0)
         return op_fail(op, E_VALUE, "unflatten: sizes must be non-empty");
-    if (rank + sizes.n > MAX_RANK)
+    if ((size_t)rank + sizes.n > MAX_RANK)
         return op_fail(op, E_LIMIT, "a tensor of %zu dimensions: the most is %d",
-                       rank + sizes.n - 1, MAX_RANK);
+                       (size_t)rank + sizes.n - 1, MAX_RANK);
     Dim dims[2 * MAX_RANK], rest = dim_int(op->cx, 1);
     int n = 0;
     for (int i = 0; i < axis; i++)

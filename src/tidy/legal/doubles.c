@@ -120,9 +120,9 @@ Ox double_factor(Ox v)
         return v;
     if (node_is(v->node, "Transpose")) {
         Ox from = double_factor(v->node->in[0]);
-        return from == v->node->in[0]
-            ? v
-            : ox_make(v->node->graph, "Transpose", INPUTS(from), v->node->attr, v->node->n_attr);
+        return from == v->node->in[0] ? v
+                                      : ox_make(v->node->graph, "Transpose", INPUTS(from),
+                                                v->node->attr, (size_t)v->node->n_attr);
     }
     return scaled_by(v->node, &s, &x) ? scaled_in_parts(v->node->graph, x, s) : v;
 }

@@ -666,7 +666,7 @@ static bool read_rules(Legal *l)
         map_put(l->cx, &l->rules, str_of(l->cx, name), rules.at[i]);
     }
     for (size_t i = 0; i < COUNT(legal_ops); i++)
-        map_put(l->cx, &l->ops, str_of(l->cx, legal_ops[i].op), (void *)&legal_ops[i]);
+        map_put(l->cx, &l->ops, str_of(l->cx, legal_ops[i].op), &legal_ops[i]);
     return true;
 }
 
