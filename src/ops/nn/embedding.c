@@ -36,8 +36,19 @@ static Ox padding_index(Op *op, Dim vocabulary)
     return ox_dim_value(op->g, dim_add(op->cx, vocabulary, dim_int(op->cx, padding)));
 }
 
-/* Reads indices and offsets, [2, 5, 1] and [0, 2] say for the bags {2, 5} and {1}: the bag of an
- * index is the last that begins at it or before. False after an error. */
+/* The bag of each place, [indices, 1]: how many bags begin at it or before, less 1. */
+static Ox bag_of_each(Op *op, Ox begins, Ox places)
+{
+    Axes last = { .at = { 1 }, .n = 1 };
+    Ox one = ox_int(op->g, 1);
+    Ox column = unsqueeze_axis(op, places, 1);
+    Ox begun = ox(op, "LessOrEqual", begins, column);
+    Ox count = reduce(op, "ReduceSum", ox_cast(op->g, begun, DT_INT64), &last, true);
+    return ox(op, "Sub", count, one);
+}
+
+/* Reads indices and offsets: [2, 5, 1] and [0, 2] are the bags {2, 5} and {1}. False after an
+ * error. */
 static bool bags_of(Op *op, Dim vocabulary, Bags *b)
 {
     int rank;
@@ -49,26 +60,23 @@ static bool bags_of(Op *op, Dim vocabulary, Bags *b)
         return fail(op->cx, E_VALUE, "embedding_bag: input and offsets have to be 1D Tensors");
     b->indices = ox_cast(op->g, indices, DT_INT64);
     offsets = ox_cast(op->g, offsets, DT_INT64);
-    Dim zero = dim_int(op->cx, 0);
     Dim one = dim_int(op->cx, 1);
-    b->n = arg_bool(op, "include_last_offset") ? dim_sub(op->cx, ox_dim(offsets, 0), one)
-                                               : ox_dim(offsets, 0);
-    Ox begins = slice_axis(op, offsets, 0, zero, b->n, 1);
+    bool has_end = arg_bool(op, "include_last_offset");
+    b->n = ox_dim(offsets, 0);
+    if (has_end)
+        b->n = dim_sub(op->cx, b->n, one);
+    Ox begins = slice_axis(op, offsets, 0, dim_int(op->cx, 0), b->n, 1);
     Ox from = ox_int(op->g, 0);
     Ox to = ox_dim_value(op->g, ox_dim(indices, 0));
     Ox by = ox_int(op->g, 1);
     Ox place = ox(op, "Range", from, to, by);
-    Ox column = unsqueeze_axis(op, place, 1);
-    Ox begun = ox(op, "LessOrEqual", begins, column);
-    Axes last = { .at = { 1 }, .n = 1 };
-    Ox count = reduce(op, "ReduceSum", ox_cast(op->g, begun, DT_INT64), &last, true);
-    b->which = ox(op, "Sub", count, by);
+    b->which = bag_of_each(op, begins, place);
     Ox pad = padding_index(op, vocabulary);
     if (pad) {
         Ox same = ox(op, "Equal", b->indices, pad);
         b->kept = ox(op, "Not", same);
     }
-    if (arg_bool(op, "include_last_offset")) { /* indices behind the last offset are in no bag */
+    if (has_end) { /* indices behind the last offset are in no bag */
         Ox end = slice_axis(op, offsets, 0, b->n, dim_add(op->cx, b->n, one), 1);
         Ox inside = ox(op, "Less", place, end);
         b->kept = b->kept ? ox(op, "And", b->kept, inside) : inside;

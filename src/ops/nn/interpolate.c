@@ -81,13 +81,46 @@ static bool keeps_scale(Op *op)
     return v.tag == V_BOOL && !v.b;
 }
 
+/* The call of an upsample_* operator or a pool, as F.interpolate means it. */
+typedef struct Upsample {
+    const char *name;
+    Ox x;
+    int spatial; /* axes */
+    bool aligns; /* the operator has a parameter align_corners */
+    Value align; /* which is this */
+} Upsample;
+
+/* By its .vec overload, which takes the scales. */
+static Value by_scales(Op *op, const Upsample *u, Value scale)
+{
+    Value at[3];
+    for (int i = 0; i < u->spatial; i++)
+        at[i] = of_axis(scale, i);
+    Value x = val_tensor(op->cx, u->x);
+    Value scales = val_list(op->cx, at, u->spatial, "float");
+    const Value aligned[] = { x, val_none(), u->align, scales };
+    const Value plain[] = { x, val_none(), scales };
+    return u->aligns ? call_op(op, u->name, aligned, 4) : call_op(op, u->name, plain, 3);
+}
+
+/* By the result's sizes. */
+static Value by_sizes(Op *op, const Upsample *u, Value size, Value scale)
+{
+    Value at[3];
+    for (int i = 0; i < u->spatial; i++)
+        if (!spatial_size(op, u->x, size, scale, i, &at[i]))
+            return val_poison();
+    const Value args[] = { val_tensor(op->cx, u->x), val_list(op->cx, at, u->spatial, "int"),
+                           u->align };
+    return call_op(op, u->name, args, u->aligns ? 3 : 2);
+}
+
 /* row->text: the mode, where the schema has no such parameter; row->datum: corners are aligned */
 static Value lower_interpolate(Op *op)
 {
     Ox x = arg(op, "input");
     Value size = arg_value(op, "size");
     Value scale = arg_value(op, "scale_factor");
-    Value at[3];
     Str mode = op->row->text ? str_of(op->cx, op->row->text) : arg_str(op, "mode");
     int rank;
     if (!need_rank(op, x, 4, &rank) || !mode)
@@ -101,22 +134,15 @@ static Value lower_interpolate(Op *op)
         return val_poison();
     if (flag(op, "antialias"))
         return val_tensor(op->cx, op_refuse(op, "antialias"));
-    bool aligns = !str_is(mode, "nearest") && !str_is(mode, "area");
-    Value x_arg = val_tensor(op->cx, x);
-    Value align = val_bool(op->row->datum || flag(op, "align_corners"));
-    if (scale.tag != V_NONE && !str_is(mode, "area") && keeps_scale(op)) {
-        for (int i = 0; i < rank - 2; i++)
-            at[i] = of_axis(scale, i);
-        Value scales = val_list(op->cx, at, rank - 2, "float");
-        const Value aligned[] = { x_arg, val_none(), align, scales };
-        const Value plain[] = { x_arg, val_none(), scales };
-        return aligns ? call_op(op, name, aligned, 4) : call_op(op, name, plain, 3);
-    }
-    for (int i = 0; i < rank - 2; i++)
-        if (!spatial_size(op, x, size, scale, i, &at[i]))
-            return val_poison();
-    const Value args[] = { x_arg, val_list(op->cx, at, rank - 2, "int"), align };
-    return call_op(op, name, args, aligns ? 3 : 2);
+    bool area = str_is(mode, "area");
+    Upsample u = { .name = name,
+                   .x = x,
+                   .spatial = rank - 2,
+                   .aligns = !area && !str_is(mode, "nearest"),
+                   .align = val_bool(op->row->datum || flag(op, "align_corners")) };
+    if (scale.tag != V_NONE && !area && keeps_scale(op))
+        return by_scales(op, &u, scale);
+    return by_sizes(op, &u, size, scale);
 }
 
 #define INTERPOLATE(overload, size, scale)                                            \

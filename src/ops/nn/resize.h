@@ -1,30 +1,30 @@
-/* resize.h - upsample_*: what resize.c reads of a call, and resize_axes.c does where ONNX's Resize
- * cannot. */
+/* resize.h - upsample_*: the sizes or scales that resize.c reads from a call, and resizing by axes
+ * (resize_axes.c) where ONNX's Resize cannot do it. */
 #ifndef PT2ONNX_OPS_RESIZE_H
 #define PT2ONNX_OPS_RESIZE_H
 
 #include "ops/internal.h"
 
-/* datum: what differs between the operators */
+/* row->datum of the operators */
 typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA, LANCZOS_AA } ResizeMode;
 static inline bool is_cubic(ResizeMode m) { return m == CUBIC || m == CUBIC_AA; }
 static inline bool is_antialiased(ResizeMode m) { return m >= LINEAR_AA; }
 
-/* The sizes, or scales by which they are multiplied; a scale that is given also says where samples
+/* The result's sizes, or scales by which x's are multiplied; a given scale also says where samples
  * are taken. */
 typedef struct Target {
-    int spatial;
-    bool scaled;
-    double scale[3];
-    Dims size;
+    int spatial;     /* axes */
+    bool scaled;     /* every scale is given */
+    double scale[3]; /* of each spatial axis */
+    Dims size;       /* of each spatial axis; none where only scales are given */
 } Target;
 
-/* The scale of spatial axis i that ONNX is told, a float32 as in ONNX Runtime; false: nobody can
- * tell it. */
+/* The scale of spatial axis i that Resize gets, a float32 as in ONNX Runtime; false: it is not
+ * known. */
 bool resize_scale(Op *op, Ox x, const Target *t, int i, float *out);
-/* What PyTorch makes of spatial axis i. */
+/* PyTorch's size of spatial axis i in the result. False after an error. */
 bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out);
-/* Axis by axis, by matrices of weights; NULL where Resize says it. */
+/* x resized axis by axis, by matrices of weights; NULL where Resize does it. */
 Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners);
 
 #endif

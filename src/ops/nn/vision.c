@@ -310,12 +310,19 @@ typedef struct Deform {
     int64_t stride[2], pad[2], dilation[2], group, offset_group, kernel[2];
 } Deform;
 
+static bool has_rank_4(Op *op, const char *name)
+{
+    int rank;
+    if (!need_rank(op, arg(op, name), 4, &rank))
+        return false;
+    return rank == 4 ||
+        fail(op->cx, E_VALUE, "%s must be a 4-dimensional tensor, got %d dimensions", name, rank);
+}
+
 /* Reads and checks the arguments; d->mask is NULL without use_mask. False after an error or
  * refusal. */
 static bool deform_args(Op *op, Deform *d)
 {
-    static const char *const names[] = { "input", "weight", "offset", "mask" };
-    int rank;
     *d = (Deform){
         .x = arg(op, "input"),
         .weight = arg(op, "weight"),
@@ -331,14 +338,9 @@ static bool deform_args(Op *op, Deform *d)
     bool use_mask = arg_bool(op, "use_mask");
     if (ctx_failed(op->cx))
         return false;
-    for (int i = 0; i < (use_mask ? 4 : 3); i++) {
-        Ox t = arg(op, names[i]);
-        if (!need_rank(op, t, 4, &rank))
-            return false;
-        if (rank != 4)
-            return fail(op->cx, E_VALUE, "%s must be a 4-dimensional tensor, got %d dimensions",
-                        names[i], rank);
-    }
+    if (!has_rank_4(op, "input") || !has_rank_4(op, "weight") || !has_rank_4(op, "offset") ||
+        (use_mask && !has_rank_4(op, "mask")))
+        return false;
     if (!use_mask)
         d->mask = NULL;
     for (int i = 0; i < 2; i++)
