@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus slim torch-suite opinfo mutate fuzz bench operators clean help
+.PHONY: build install run example check test corpus fusions slim torch-suite opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -37,6 +37,11 @@ corpus:                 ## convert and compare every model, resumable; ONLY=patt
 	tools/setup corpus
 	$(MAKE) --no-print-directory build
 	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS))
+
+fusions:                ## random programs in ONNX Runtime's default session, resumable: COUNT=20000 SEED=n for one
+	tools/setup test
+	$(MAKE) --no-print-directory build
+	$(T213) tools/fusions.py --pt2onnx $(BUILD)/pt2onnx $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) --jobs $(JOBS)
 
 slim:                   ## what onnxslim and onnxsim would remove from the cache's models; ONLY=pattern for some
 	tools/setup slim

@@ -170,11 +170,14 @@ def sliced(p, v):
         a = p.rng.randrange(s[axis])
         return p.new("%s.narrow(%d, %d, %d)" % (v, axis, a, s[axis] - a), rest[0] + (s[axis] - a,) + rest[1])
     if how == 2:
-        return p.new("%s[%s::2]" % (v, ":, " * axis if not axis else ":, " * axis), rest[0] + ((s[axis] + 1) // 2,) + rest[1])
+        return p.new("%s[%s::2]" % (v, ":, " * axis), rest[0] + ((s[axis] + 1) // 2,) + rest[1])
     if how == 3 and s[axis] % 2 == 0:
-        a, b = p.new("%s.chunk(2, %d)[0]" % (v, axis), rest[0] + (s[axis] // 2,) + rest[1]), p.new("%s.chunk(2, %d)[1]" % (v, axis), rest[0] + (s[axis] // 2,) + rest[1])
-        return p.new(p.pick("%s * torch.sigmoid(%s)", "%s + %s", "torch.cat([%%s, %%s], %d)" % axis) % (b, a), s if p.lines and False else p.shape[a]) if not p.chance(0.3) \
-            else p.new("torch.cat([%s, %s], %d)" % (b, a, axis), s)
+        half = rest[0] + (s[axis] // 2,) + rest[1]
+        first = p.new("%s.chunk(2, %d)[0]" % (v, axis), half)
+        second = p.new("%s.chunk(2, %d)[1]" % (v, axis), half)
+        if p.chance(0.3):
+            return p.new("torch.cat([%s, %s], %d)" % (second, first, axis), s)
+        return p.new(p.pick("%s * torch.sigmoid(%s)", "%s + %s") % (second, first), half)
     if how == 4:
         return p.new("torch.cat([%s, %s], %d)" % (v, v, axis), rest[0] + (2 * s[axis],) + rest[1])
     at = [p.rng.randrange(s[axis]) for _ in range(p.pick(1, 2, 3))]

@@ -18,6 +18,30 @@ static Ox transpose_last_two(Op *op, Ox x)
     return permute_to(op, x, perm, rank);
 }
 
+static Ox drop_axis(Op *op, Ox x, int axis)
+{
+    Ox axes = ints(op, axis);
+    return ox(op, "Squeeze", x, axes);
+}
+
+/* a b of floats or wide ints. A vector beside a matrix takes part as a matrix of one column or row:
+ * ONNX Runtime's MatmulTransposeFusion (1.31) takes Transpose(x) MatMul v for a product of
+ * matrices, and its result is wrong. */
+static Ox matmul(Op *op, Ox a, Ox b)
+{
+    int ra = ox_ok(a) ? ox_rank(a) : -1;
+    int rb = ox_ok(b) ? ox_rank(b) : -1;
+    if (ra > 1 && rb == 1) {
+        Ox column = unsqueeze_axis(op, b, 1);
+        return drop_axis(op, ox(op, "MatMul", a, column), ra - 1);
+    }
+    if (ra == 1 && rb > 1) {
+        Ox row = unsqueeze_axis(op, a, 0);
+        return drop_axis(op, ox(op, "MatMul", row, b), rb - 2);
+    }
+    return ox(op, "MatMul", a, b);
+}
+
 /* ONNX multiplies no matrices of small ints: in int32, which wraps round to them as they would
  * have. */
 static Ox product_of(Op *op, Ox a, Ox b)
@@ -26,10 +50,10 @@ static Ox product_of(Op *op, Ox a, Ox b)
     if (ox_is_complex(a) || ox_is_complex(b))
         return matrix_product(op, a, b);
     if (!dtype_is_int(t) || dtype_size(t) >= 4 || !ox_ok(b) || ox_dtype(b) != t)
-        return ox(op, "MatMul", a, b);
+        return matmul(op, a, b);
     Ox x = ox_cast(op->g, a, DT_INT32);
     Ox y = ox_cast(op->g, b, DT_INT32);
-    Ox product = ox(op, "MatMul", x, y);
+    Ox product = matmul(op, x, y);
     return ox_cast(op->g, product, t);
 }
 

@@ -1,0 +1,36 @@
+"""ONNX Runtime's default session: random programs of a few operators (tools/fusion_programs.py) give PyTorch's numbers there too.
+
+`make fusions` runs thousands; here are a few dozen, and those that were wrong once.
+"""
+import os
+import sys
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+import fusions                                                          # noqa: E402
+import oracle                                                           # noqa: E402
+
+# A transposed matrix times a vector, which MatmulTransposeFusion of ONNX Runtime 1.31 computes wrongly: by itself, behind a cast, beside a
+# bias, a convolution and attention.
+ONCE_WRONG = [3635, 190, 2091, 3333, 3556, 4288, 697, 1100]
+
+
+@pytest.mark.parametrize("seed", ONCE_WRONG)
+def test_programs_that_the_optimiser_made_wrong(seed):
+    assert [f for f in fusions.judge((oracle.PROGRAM, seed)) if f[1] == "optimiser" or f[0] == "static"] == []
+
+
+def test_random_programs():
+    found = {seed: fusions.judge((oracle.PROGRAM, seed)) for seed in range(60)}
+    assert {s: f for s, f in found.items() if any(v in ("optimiser", "crashed") or form == "static" and v == "wrong" for form, v, _ in f)} == {}
+
+
+def test_a_wrong_number_is_noticed():
+    import numpy
+    right, wrong = numpy.ones(3, numpy.float32), numpy.array([1, 1, 1.1], numpy.float32)
+    assert fusions.verdicts("static", [right], [right], None, [right], None) == []
+    assert fusions.verdicts("static", [right], [right], None, [wrong], None)[0][1] == "optimiser"
+    assert fusions.verdicts("static", [right], [wrong], None, [wrong], None)[0][1] == "wrong"
+    assert fusions.verdicts("static", [right], [right], None, None, "the session failed")[0][1] == "optimiser"
