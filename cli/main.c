@@ -54,6 +54,8 @@ static Line line_defaults(void)
 
 enum { N_OPTIONS = 25 };
 
+/* The options as rows for options_parse and options_print: each row points at the member of l that
+ * it fills. rows has room for N_OPTIONS. */
 static void make_rows(Line *l, Option *rows)
 {
     const Option all[N_OPTIONS] = {
@@ -123,6 +125,8 @@ static void make_rows(Line *l, Option *rows)
     memcpy(rows, all, sizeof all);
 }
 
+/* `all`: every option and command with its explanation (--help); else one screen (-h). The defaults
+ * that it prints are those of line_defaults. */
 static int print_help(bool all)
 {
     Line defaults = line_defaults();
@@ -222,6 +226,8 @@ static void on_signal(int number)
 
 /* ---- running ---- */
 
+/* What the library is asked for: l's strings and lists are borrowed, so l outlives the call. Notes,
+ * progress and dumps go to t. */
 static pt2onnx_options library_options(const Line *l, Teller *t)
 {
     pt2onnx_options o = PT2ONNX_OPTIONS;
@@ -286,6 +292,8 @@ static pt2onnx_status convert(const Line *l, const char *model, const pt2onnx_op
     return status;
 }
 
+/* One call of the library. Its notes and its error go to stderr; the exit code is its status, or 3
+ * when standard output cannot be written. */
 static int run(const Line *l, Action action, const char *subject)
 {
     Teller t = { .quiet = l->quiet,

@@ -371,6 +371,7 @@ static void put_types(Buf *out, const FormalType *at, int n)
     }
 }
 
+/* An operator of ONNX, its versions from the newest to the oldest. */
 static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
 {
     const OnnxOp *op = onnx_op(cx, name);

@@ -74,6 +74,7 @@ static const struct {
       "dropped: it has no meaning in a file", false },
 };
 
+/* The type that a letter of a builtin's signature stands for (eval/builtin/builtin.h). */
 static const char *kind_word(char kind)
 {
     switch (kind) {
@@ -139,6 +140,8 @@ void describe_forms(Buf *out)
                 forms[i].what);
 }
 
+/* A word of the language (len, print) or an operator that the evaluator computes itself; a word may
+ * name several rows of builtins. */
 bool describe_form(const char *name, Buf *out)
 {
     const char *op = builtin_of_word(name);

@@ -114,6 +114,7 @@ static bool check_crcs(Session *s)
     return true;
 }
 
+/* The program, in the keep arena; nothing has run yet. NULL after an error. */
 static Program *load(Session *s)
 {
     if (s->kind == FILE_ONNX) {
@@ -174,6 +175,7 @@ static void find_uses(Ctx *cx, const Graph *g, Map *used)
         map_put(cx, used, g->outputs.at[i], NULL);
 }
 
+/* Inputs that nothing uses leave the graph, but for those of keep_inputs; a note names each. */
 static void drop_inputs(const Session *s, Graph *g)
 {
     Ctx *cx = s->cx;
@@ -250,6 +252,8 @@ static void name_as_torch(Ctx *cx, Graph *g)
     }
 }
 
+/* From the program to the graph that is written: evaluated, tidied and legalised, then renamed as
+ * the options say. NULL after an error or refusals. */
 static Graph *build(Session *s, Program *p)
 {
     Ctx *cx = s->cx;
@@ -453,6 +457,8 @@ static bool write_stream(Session *s, Graph *g, const ModelInfo *info, Sink *sink
     return !ctx_failed(s->cx) && wire_write(s->cx, g, info, sink, NULL, NULL);
 }
 
+/* The model at `out`, and out.data beside it where the weights go there. The data is opened and
+ * committed first: a model that is there is whole. */
 static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char *out)
 {
     Ctx *cx = s->cx;

@@ -105,6 +105,7 @@ static bool is_name(const char *s)
     return n > 0 && s[n] == '\0' && !(s[0] >= '0' && s[0] <= '9');
 }
 
+/* --dim OLD=NEW. NEW is a name of letters, digits and underscores; no OLD is given twice. */
 static bool read_dims(Session *s)
 {
     s->opt.n_dim = s->o.n_dims;
@@ -158,6 +159,7 @@ static void pass_dump(void *user, const char *pass, Str text)
         o->on_dump(o->user, pass, text->s);
 }
 
+/* Options that are numbers, enums and flags, checked one by one: what lies deeper relies on it. */
 static bool read_scalars(Session *s)
 {
     const pt2onnx_options *o = &s->o;
@@ -202,6 +204,8 @@ static bool read_scalars(Session *s)
     return true;
 }
 
+/* The caller's struct may be older and shorter: what it does not have keeps its default. Everything
+ * that a message may need (progress, options) is set before the first check. */
 bool settings_read(Session *s, const pt2onnx_options *o)
 {
     s->o = (pt2onnx_options)PT2ONNX_OPTIONS;

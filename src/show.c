@@ -18,6 +18,7 @@ static void put_const(Buf *b, const Const *k)
 
 /* ---- programs ---- */
 
+/* "  x: float32[N,3,224,224]", or the declared type of an input about which nothing is recorded. */
 static void put_input(Ctx *cx, Buf *b, const InputDecl *in)
 {
     buf_fmt(b, "  %s: ", in->name ? in->name->s : "?");
@@ -162,6 +163,8 @@ static void list_constants(Ctx *cx, Buf *b, const Graph *g, Map *seen)
     }
 }
 
+/* What `show` prints of an ONNX file: opsets, inputs, outputs, initializers, metadata, the graph as
+ * text. */
 bool show_onnx(Session *s, Buf *out)
 {
     ModelInfo info;

@@ -48,6 +48,8 @@ static int tensor_in(const struct pt2onnx_call *c, Ox v, pt2onnx_type *type, con
     return dims != NULL;
 }
 
+/* Tensors and numbers that the model computes are described with type and, where known, constant; a
+ * Python value is only a kind and a pointer to it. */
 int pt2onnx_call_in(const struct pt2onnx_call *c, size_t i, pt2onnx_type *type,
                     const void **constant)
 {
@@ -90,6 +92,8 @@ static const Const *const_of_attr(Ctx *cx, const pt2onnx_tensor *t)
                       t->data); /* copied: the caller's may go */
 }
 
+/* Copies the caller's attribute into the arena. False after an error: a kind or a subgraph that
+ * does not exist. */
 static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to)
 {
     Ctx *cx = c->op->cx;
@@ -232,6 +236,7 @@ static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, co
                      out, n_out);
 }
 
+/* The handle of the first output; those of the others follow it. 0 after an error. */
 uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in,
                            const pt2onnx_attr *attr, size_t n_attr, size_t n_out)
 {
@@ -294,6 +299,8 @@ static void leave_block(struct pt2onnx_call *c)
     dim_scope_close(c->op->cx);
 }
 
+/* The number of the finished subgraph, for PT2ONNX_ATTR_GRAPH; 0 after an error. Outputs that come
+ * from outside pass through an Identity: ONNX wants them made inside. */
 uint32_t pt2onnx_call_block_end(struct pt2onnx_call *c, const uint32_t *out, size_t n)
 {
     Ctx *cx = c->op->cx;
@@ -405,6 +412,8 @@ static void take_input(struct pt2onnx_call *c, Value v)
     vec_push(c->op->cx, &c->handle, x);
 }
 
+/* Handles of the arguments, first one for each argument, then those of the items of lists and
+ * tuples, where c->first says. The node's own number is no argument. */
 static void take_arguments(struct pt2onnx_call *c)
 {
     const OpCall *call = c->op->call;
@@ -438,6 +447,8 @@ static bool run_built_in(Session *s, Op *op, size_t n_in, Value *result)
     return !ctx_failed(op->cx);
 }
 
+/* The caller's function answers > 0 for "use the built-in lowering", 0 when it has emitted the
+ * results, < 0 for an error. Subgraphs that it left open are closed. */
 static bool run_symbolic(void *user, Op *op, Value *result)
 {
     Session *s = user;

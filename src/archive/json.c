@@ -125,6 +125,8 @@ static bool scan_escape(Json *j)
     return false;
 }
 
+/* From the opening quote on: j->raw becomes the text between the quotes, its escapes checked but
+ * not decoded (json_string does that). */
 static JsonTag scan_string(Json *j)
 {
     size_t start = ++j->at;
@@ -213,6 +215,8 @@ static bool scan_word(Json *j, const char *word)
     return true;
 }
 
+/* null, true and false; NaN and infinities only where the reader has allowed them (Python's json
+ * writes those). A minus is a number's. */
 static JsonTag scan_words(Json *j)
 {
     if (scan_word(j, "null"))
@@ -257,6 +261,8 @@ static JsonTag scan_key(Json *j)
     return J_STRING;
 }
 
+/* The next token: commas and the colon of a key are checked and passed over here. J_ERROR from the
+ * first mistake on, J_END once the one value of the text is over. */
 JsonTag json_next(Json *j)
 {
     if (j->failed || ctx_failed(j->cx)) {
@@ -332,6 +338,8 @@ static size_t decode_escape(Buf *b, const uint8_t *p, size_t left)
     return 6;
 }
 
+/* The text of the string token that was just read. Decoding happens in a scratch part of the arena,
+ * only where there is an escape. */
 Str json_string(Json *j)
 {
     Slice s = j->raw;

@@ -183,6 +183,9 @@ static bool is_onnx(Slice head, uint64_t size)
     return telling;
 }
 
+/* What a file that is no ZIP archive is, by its first bytes, from formats with a signature to those
+ * that are only likely. FILE_OTHER with an error that says what to do instead, except for those
+ * that can be read. */
 static FileKind not_zip(Ctx *cx, Slice head, uint64_t size)
 {
     static const uint8_t legacy_start[] = { 0x80, 2,    0x8a, 0x0a, 0x6c, 0xfc, 0x9c,
@@ -274,6 +277,8 @@ static FileKind saved(Ctx *cx, Zip *z)
     return pickled(cx, (Slice){ head, n }, "torch.save file");
 }
 
+/* What an archive is, by the names of its records. The order matters: a program is recognised
+ * before what other archives share with it (data.pkl, version). */
 static FileKind in_zip(Ctx *cx, Zip *z)
 {
     bool code = has_under(z, "code/", "");
@@ -320,6 +325,8 @@ static FileKind damaged_zip(Ctx *cx, const Source *src)
     return FILE_OTHER;
 }
 
+/* *zip is the opened archive, NULL for any other file. FILE_OTHER: an error says what the file is.
+ */
 FileKind kind_of(Ctx *cx, Source *src, Zip **zip)
 {
     static const uint8_t record[] = { 'P', 'K', 3, 4 };

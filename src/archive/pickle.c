@@ -342,6 +342,7 @@ static bool read_persistent(Reader *r)
 
 /* ---- the machine ---- */
 
+/* One opcode: those that torch.save writes, and no other. False after an error. */
 static bool step(Reader *r, uint8_t op)
 {
     switch (op) {
@@ -383,6 +384,7 @@ static bool step(Reader *r, uint8_t op)
                 op);
 }
 
+/* The whole pickle: protocol 2, and exactly one value left on the stack at the end. */
 static Pickle *run(Reader *r)
 {
     if (cur_u8(&r->c) != 0x80 || cur_u8(&r->c) != 2) {

@@ -57,6 +57,8 @@ static bool find_end(Ctx *cx, const uint8_t *tail, size_t n, size_t *at)
     return fail(cx, E_FORMAT, "the ZIP archive is cut short: its end record is missing");
 }
 
+/* ZIP64: a locator in front of the end record points at a larger end record, whose counts and
+ * offsets replace those of e. True and e unchanged when there is no locator. */
 static bool read_end64(Ctx *cx, const Zip *z, End *e, uint64_t end_at)
 {
     uint8_t buf[END64_SIZE];
@@ -90,6 +92,8 @@ static bool read_end64(Ctx *cx, const Zip *z, End *e, uint64_t end_at)
     return true;
 }
 
+/* The end record is sought from the end of the file, behind it only a comment. Whatever it says
+ * about the directory lies inside the archive when this returns true. */
 static bool read_end(Ctx *cx, const Zip *z, End *e)
 {
     size_t n = z->size < END_SIZE + COMMENT_MAX ? (size_t)z->size : END_SIZE + COMMENT_MAX, at;
@@ -246,6 +250,8 @@ static Str common_root(Ctx *cx, const Zip *z)
     return root;
 }
 
+/* All entries, in the order of the directory; folders are left out. The number of records is
+ * checked against the directory's size before anything is allocated. */
 static bool read_directory(Ctx *cx, Zip *z)
 {
     End end;

@@ -2,6 +2,7 @@
 #include "base/internal.h"
 #include "base/limits.h"
 
+/* A context with the default limits and its two arenas; NULL when there is no memory for them. */
 Ctx *ctx_new(void)
 {
     Arena *keep = arena_new();

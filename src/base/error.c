@@ -369,6 +369,8 @@ bool refusals_fail(Ctx *cx)
                    cx->refusals.n == 1 ? "" : "s");
 }
 
+/* A note that is there already is not added again. One that is made while keeping (keep_begin)
+ * survives restarts: it stands before all that do not, and kept_notes counts it. */
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
 {
     va_list ap;

@@ -59,6 +59,8 @@ static void put_pos(Buf *b, const Pos *p, Str function)
         buf_fmt(b, " in %s", in->s);
 }
 
+/* The innermost place with its line and a caret, then where that was called from, at most
+ * CALLS_SHOWN lines. Without any position: the module alone, when one is known. */
 static void put_place(Ctx *cx, Buf *b, SourceId id, const char *indent)
 {
     Str module = place_module(cx, id);
@@ -113,6 +115,9 @@ static void put_refusals(Ctx *cx, Buf *b)
     }
 }
 
+/* The whole message: program, file, operator, reason, place, what to try, and the list of refusals.
+ * program and file may be NULL. With a list of refusals the places stand there, each at its
+ * operator. */
 Str error_text(Ctx *cx, const char *program, const char *file)
 {
     const Error *e = &cx->error;

@@ -84,6 +84,8 @@ static void take_exponent(Text_ *t, long *exponent)
     t->at = try.at;
 }
 
+/* strtod gets a text of plain digits and an exponent: it has no decimal point, which is what
+ * differs between locales. No number: 0, and *end is s. */
 double parse_double(const char *s, size_t n, const char **end)
 {
     Text_ t = { s, s + n };
@@ -162,6 +164,8 @@ static Decimal shortest(double v)
     return rounded(v, 17);
 }
 
+/* The shortest digits that read back as v, written as repr does: with an exponent from 1e16 on and
+ * below 1e-4, otherwise with the point in its place or zeros filled in. */
 int format_double(char out[32], double v)
 {
     if (isnan(v))

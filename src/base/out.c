@@ -100,6 +100,8 @@ static Str resolved(Ctx *cx, const char *path)
     return str_of(cx, path);
 }
 
+/* A regular file, or none yet, is written beside itself and renamed later; a pipe or a device is
+ * written directly. NULL after an error; what was made is in cx->outs, for outs_discard. */
 OutFile *out_open(Ctx *cx, const char *path)
 {
     keep_begin(cx);

@@ -40,6 +40,8 @@ static Source *source_new(Ctx *cx, SourceKind kind, uint64_t size)
     return s;
 }
 
+/* Only regular files: what is read must stay readable at any offset. O_NONBLOCK, because opening a
+ * pipe would wait for its writer. */
 Source *source_file(Ctx *cx, const char *path)
 {
     int fd = open(path,
@@ -200,6 +202,8 @@ static void inflate_close(Inflate **slot)
     base_free(f);
 }
 
+/* A stream at the start of the source's deflated bytes. It takes the place of the one that its
+ * level (a source inside a source) had before. NULL when there is no memory. */
 static Inflate *inflate_open(Ctx *cx, const Source *s)
 {
     int level = level_of(s);
@@ -373,6 +377,8 @@ void sources_close(Ctx *cx)
 
 /* ---- writing ---- */
 
+/* A signal may interrupt a write, and a write may take less than all: both go on. s->at counts what
+ * has really been written. */
 bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
 {
     if (s->fd < 0) {

@@ -134,6 +134,8 @@ Str str_n(Ctx *cx, const void *text, size_t n)
 
 Str str_of(Ctx *cx, const char *text) { return str_n(cx, text, strlen(text)); }
 
+/* Text of up to 255 bytes is formatted once, longer text a second time into the arena. Without
+ * memory for it, the text is cut off: the context has failed then. */
 Str str_fmt(Ctx *cx, const char *fmt, ...)
 {
     char small[256];

@@ -1,6 +1,8 @@
 /* word.c - the word that somebody may have meant. */
 #include "base/base.h"
 
+/* Row by row of the usual table, kept in one array: row[j] is the distance of a's first i letters
+ * from b's first j, corner the entry above and left of it. */
 size_t word_distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t row[64];

@@ -477,6 +477,8 @@ static bool comes_from_user(Ctx *cx, Handed *h, const pt2onnx_node *n, const Exp
     return found;
 }
 
+/* A node that is one statement: its outputs are assigned what value_of_node makes of it. Its types
+ * are recorded unless the user's own function made it. */
 static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
     Expr *value = value_of_node(cx, h, n);
@@ -565,6 +567,8 @@ static uint64_t span_of(const pt2onnx_tensor *t)
     return dtype_bytes(dtype_given(t->dtype), (uint64_t)n);
 }
 
+/* A constant over the caller's memory, which is not copied: the trace must outlive the conversion.
+ * NULL and an error for a type or rank that ONNX does not have. */
 static const Const *const_of_tensor(Ctx *cx, const pt2onnx_tensor *t, bool weight)
 {
     if (!dtype_given(t->dtype) || t->rank < 0 || t->rank > MAX_RANK)
@@ -621,6 +625,8 @@ static Str name_of(Ctx *cx, const pt2onnx_trace *t, uint32_t v)
     return t->name && t->name[v] ? str_of(cx, t->name[v]) : str_fmt(cx, "%u", v);
 }
 
+/* Parameters of forward, in the trace's order; inputs that are weights are left out, add_weights
+ * assigns those. */
 static bool make_inputs(Ctx *cx, const Handed *h, Function *f)
 {
     const pt2onnx_trace *t = h->t;
@@ -684,6 +690,8 @@ static void finish_function(Ctx *cx, const Handed *h, Function *f)
     f->body = (Block){ h->body.at, (uint32_t)h->body.n };
 }
 
+/* A program from a trace that Python holds; `asked` names the operators that the caller lowers.
+ * NULL after an error. */
 Program *handed_load(Ctx *cx, const pt2onnx_trace *t, const char *const *asked, size_t n_asked)
 {
     if (t->size < sizeof *t || t->n_value > UINT32_MAX / 2)

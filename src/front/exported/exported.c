@@ -348,6 +348,8 @@ static bool read_tuples(Exported *x, Json *j, Signature *s)
     return !j->failed;
 }
 
+/* The graph is read from a copy of the position, so that the signature may stand before or behind
+ * it. Both must be there and agree about how many inputs and outputs there are. */
 static bool read_graph_module(Exported *x, Json *j, Signature *s)
 {
     Str key;
@@ -408,6 +410,8 @@ static bool read_guards(Exported *x, Json *j)
     return !j->failed;
 }
 
+/* Keys come in any order, so the object is gone through twice: first what decides how the rest is
+ * read (version, symbols and their ranges), then the graph and the guards. */
 static bool read_program(Exported *x, Json *j, Signature *s)
 {
     Str key;
@@ -535,6 +539,9 @@ static const Str *leaf_paths(Exported *x, const Signature *s)
     return ok && paths.n == n ? paths.at : NULL;
 }
 
+/* Parameters of forward are made of the user's inputs; weights, buffers and constants are loaded
+ * under their names. A leaf's name is its path in the call's arguments (batch.image), or the
+ * graph's name for it. */
 static bool read_inputs(Exported *x, const Signature *s, Params *ps)
 {
     const Str *paths = leaf_paths(x, s);
@@ -629,6 +636,9 @@ static bool read_output(Exported *x, const Spec *s, const ExArg *a, const ExPath
                 "the program is a training graph: it has an output of the kind %s", s->tag->s);
 }
 
+/* The return statement, and the outputs' names from the out_spec: only where that has as many
+ * leaves as the program has user outputs. Outputs that are writes (a buffer's new value) become
+ * assignments. */
 static bool read_outputs(Exported *x, const Signature *s)
 {
     ExPaths paths = { 0 };
@@ -664,6 +674,8 @@ static ClassDef *root_class(Exported *x)
     return c;
 }
 
+/* From the package to x->p: the program's JSON, the weights it refers to, its inputs, its outputs.
+ * False after an error. */
 static bool load(Exported *x)
 {
     Slice text;

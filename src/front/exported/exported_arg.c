@@ -154,6 +154,8 @@ static bool layout_item(ExScope *s, Json *j, Expr **out)
     return renumbered(s, j, c10, COUNT(c10), "layout", out);
 }
 
+/* {"type": "cuda", "index": 0} becomes the constant cuda:0; without an index, or with null, just
+ * cuda. */
 static bool device_item(ExScope *s, Json *j, Expr **out)
 {
     Str key, type = NULL;

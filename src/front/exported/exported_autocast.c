@@ -8,6 +8,8 @@
  * between recorded types and ours, which is an error. */
 #include "front/exported/exported.h"
 
+/* Does autocast run this operator in the lower precision? PyTorch's list of such operators for CPU.
+ */
 static bool is_lowered(Str op)
 {
     static const char *const names[] = {

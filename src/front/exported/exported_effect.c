@@ -230,6 +230,9 @@ static bool written_args(ExScope *s, const ExNode *n, const ExOperands *copies, 
     return op->args && written;
 }
 
+/* auto_functionalized: an operator that writes to arguments, made one that returns them. The
+ * operator runs on copies of the bases; its own results come first, then the written copies, one
+ * for each base. */
 static bool write_functionalized(ExScope *s, ExNode *n)
 {
     ExResults r = { 0 };

@@ -118,6 +118,8 @@ typedef struct Places_ {
     bool has[G_KEYS];
 } Places_;
 
+/* Where the parts of a graph stand, in p: they are read in another order than the file has them.
+ * Inputs, outputs and nodes must be there. */
 static bool find_keys(ExScope *s, Json *j, Places_ *p, bool *single)
 {
     static const char *const keys[] = { "inputs",         "outputs",        "nodes",

@@ -262,6 +262,8 @@ void ex_place(Exported *x, Stmt *st, const ExNode *n)
         innermost_module(x->cx, n->modules, st);
 }
 
+/* The statement of one call: regions, scans, wrapped operators and vmap have writers of their own,
+ * any other target is an operator. higher_order targets return a tuple even of one result. */
 static bool write_node(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
@@ -341,6 +343,8 @@ static bool refuse_target(Exported *x, const ExNode *n, size_t row)
     return false;
 }
 
+/* One entry of a graph's nodes. Assertions are counted and left out; a target that ONNX has nothing
+ * for is refused here, at its own place. */
 bool ex_node(ExScope *s, Json *j)
 {
     Ctx *cx = s->x->cx;

@@ -9,6 +9,7 @@ struct ExRegion {
     bool listed; /* the operands are one list */
 };
 
+/* Regions: a graph that is run once, with operands. By the target's name; NULL for any other. */
 const ExRegion *ex_region(Str target)
 {
     static const ExRegion regions[] = {

@@ -140,6 +140,8 @@ static bool iteration(Scan *sc, Json *graph, bool from_first)
     return true;
 }
 
+/* `for i in range(len(xs[0])): ..` with the scan's graph as its body. The body is written into the
+ * function's own list of statements, which is put back behind it. */
 static bool loop(Scan *sc, const ExScan *kind)
 {
     Exported *x = sc->s->x;
@@ -176,6 +178,9 @@ static bool finish(Scan *sc, const ExScan *kind, const ExResults *r)
     return ex_give(sc->s, &values, &r->targets, sc->n);
 }
 
+/* scan and associative_scan as a loop: carried values are locals, each stacked result a list that
+ * the loop appends to and that becomes a tensor behind it. from_first: the first row is the start,
+ * and results are one a row. */
 bool ex_write_scan(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;

@@ -43,6 +43,8 @@ static bool names_in_object(Ctx *cx, Json *j, Names *out)
     return !j->failed;
 }
 
+/* A dict's keys, strings or ints; or a list whose first item is such a list. Anything else is
+ * passed over, and children get numbers. */
 static bool names_in_list(Ctx *cx, Json *j, Names *out)
 {
     bool first = true;
@@ -105,6 +107,8 @@ static void fields_of(const Walk *w, Json j, Names *out)
         *out = *fields;
 }
 
+/* One node of the tree: its children, at t->children, and the names that its context has for them.
+ * A leaf's type is null. */
 static bool open_tree(const Walk *w, Json *j, Tree *t)
 {
     Str key;

@@ -125,6 +125,9 @@ static bool contiguous(const SavedView *v)
     return true;
 }
 
+/* The constant of a saved view: its bytes are the storage's from the view's first element on,
+ * strides only where the view is not contiguous. Entries of the state_dict keep their name, others
+ * only derive theirs from it. */
 static const Const *const_of(Exported *x, const SavedView *v, Str name, bool is_entry)
 {
     Const *k = new(x->cx, Const);
@@ -341,6 +344,8 @@ static bool open_store(Exported *x, Store *s, const char *const *records, const 
     return config ? read_config(x, s, config) : true;
 }
 
+/* Where weights and constants are: one .pt for each in old packages, else a folder with a record
+ * for each tensor and a config that names them, or a .pt inside that folder. */
 bool ex_open_stores(Exported *x)
 {
     Stores *st = x->stores = new(x->cx, Stores);
@@ -428,6 +433,8 @@ static void find_sharing(Exported *x, const SavedView *v, ExState *made, size_t 
     vec_push(x->cx, &v->st->users, index);
 }
 
+/* *index: the tensor's place in x->state, the same for the same name. It is loaded once, checked
+ * against its storage, and known as sharing memory with what was loaded before. */
 bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persistent, size_t *index)
 {
     uintptr_t known = (uintptr_t)map_get(&x->state_by_name, name);

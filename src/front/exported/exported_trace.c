@@ -20,6 +20,8 @@ static Slice trimmed(const char *from, const char *to)
     return (Slice){ (const uint8_t *)from, (size_t)(to - from) };
 }
 
+/* `File "net.py", line 12, in forward`, as Python's traceback prints it; the function may be
+ * missing. False for another line. */
 static bool read_frame(Slice line, TraceFrame *out)
 {
     static const char begin[] = "File \"";

@@ -145,6 +145,8 @@ static bool all_known(const RecordedDim *d, int n, int64_t *out)
     return true;
 }
 
+/* What is recorded about a tensor. is_static: sizes, strides and offset are all numbers, in
+ * out->size, out->stride and out->offset. */
 bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
 {
     RecordedDim size[MAX_RANK], stride[MAX_RANK], offset = { .known = 0 };

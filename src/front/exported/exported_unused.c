@@ -14,6 +14,8 @@ typedef struct Uses {
 
 static void mark_block(Uses *u, const Block *b);
 
+/* The locals that an expression reads. A nested graph has locals of its own, so its inside is not
+ * looked at. */
 static void mark(Uses *u, const Expr *e)
 {
     if (!e)

@@ -44,6 +44,8 @@ static void set(ExScope *s, uint32_t slot, Expr *value)
     ex_assign(s, value, &t, false);
 }
 
+/* Statements from here to the vmap's end go into a list of their own, which `end` makes a loop's
+ * body. vmaps nest: the new one points at the outer one. */
 static bool begin(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
@@ -122,6 +124,8 @@ static bool is_known_to_be_empty(const ExVmap *v, const Stacked *y)
     return empty;
 }
 
+/* Behind the loop over samples each result, a list of what every iteration gave, is stacked along
+ * its dimension. A result of no samples is an empty tensor of the recorded type. */
 static bool end(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;

@@ -131,6 +131,8 @@ static const struct {
     { "LShift", f_shift, false },
 };
 
+/* A function of sympy or of torch's own classes on numbers: Max(a, b, c) folds from the left, floor
+ * and ceiling divide by the denominator. UNKNOWN_NUM for any other. */
 static Num call(Sympy *s, Slice name, const Num *arg, int n)
 {
     Ctx *cx = s->cx;
@@ -292,6 +294,7 @@ static Num product(Sympy *s)
     }
 }
 
+/* sum = ["-"] product (("+" | "-") product)* */
 static Num sum(Sympy *s)
 {
     if (++s->depth > DEPTH_MAX)

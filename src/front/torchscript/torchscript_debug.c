@@ -199,6 +199,9 @@ static bool locate_in_source(Ctx *cx, const Buf *source, Str file, int64_t first
     return true;
 }
 
+/* The user's line for bytes start to end of the archive's code, from the record NAME.debug_pkl: the
+ * record is read when first asked. A source that begins with a stack frame is a stack; else file
+ * and line number are named beside it. */
 static bool locate(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *out)
 {
     Debug *d = MUTABLE(Debug, t->locate_arg); /* what it has read, it keeps */

@@ -445,6 +445,8 @@ static Expr *name(Parser *p)
     return e;
 }
 
+/* word := 'True' | 'False' | 'None' | number | constant | operator | typed_form | odd_attribute |
+ * name */
 static Expr *word(Parser *p)
 {
     Str w = p->lx.tok.s;

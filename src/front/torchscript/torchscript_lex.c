@@ -146,6 +146,8 @@ static uint32_t closing_quote(Lexer *lx, uint32_t start)
     return 0;
 }
 
+/* From the opening quote at `start` on. A string without escapes is interned from where it stands;
+ * else it is decoded, which never makes it longer. */
 static bool string(Lexer *lx, uint32_t start)
 {
     uint32_t end = closing_quote(lx, start);
@@ -188,6 +190,7 @@ static const struct {
     { "!=", TOK_NE },    { "<=", TOK_LE },    { ">=", TOK_GE },
 };
 
+/* The token of a single character; TOK_END for one that begins none. */
 static TokKind one_char(int c)
 {
     switch (c) {
@@ -288,6 +291,8 @@ static bool end_of_text(Lexer *lx, uint32_t at)
     return token(lx, TOK_NEWLINE, at, at);
 }
 
+/* The next token: indentation first, as at most one INDENT or as many DEDENTs as blocks end, then
+ * what stands on the line. False after an error. */
 bool lex_next(Lexer *lx)
 {
     if (lx->at_line_start && lx->dedents == 0) {

@@ -165,6 +165,7 @@ static Function *find_function(Ctx *cx, Program *p, Str qualname)
     return map_get(&ts->functions, qualname);
 }
 
+/* Its source is parsed now, if it was not yet. */
 const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global)
 {
     Str module = global->global.module;
@@ -320,6 +321,8 @@ static bool add_leaf(Leaves *l, Str name, const Pickle *call)
     return vec_push(l->cx, &l->at, in);
 }
 
+/* The tensors of a recorded input, named by their way there (x.0.mask): tuples and lists by number,
+ * dicts by key. Wrappers of torch.jit._pickle count as what they wrap. */
 static bool add_leaves(Leaves *l, Str name, const Pickle *p)
 {
     if (p->tag == P_CALL && str_is(p->fn->global.module, "torch.jit._pickle") &&
@@ -393,6 +396,8 @@ static bool read_traced_inputs(Ctx *cx, TorchScript *ts)
 
 /* ---- the program ---- */
 
+/* The entry is the method forward of the saved module; without one, --module or --method must
+ * choose another. */
 static bool find_forward(Ctx *cx, TorchScript *ts)
 {
     if (ts->data->tag != P_OBJECT)

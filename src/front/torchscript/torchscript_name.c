@@ -123,6 +123,8 @@ static bool name_object(Namer *n, const Pickle *p, Str path)
     return name_value(n, p->state, path);
 }
 
+/* Walks the saved value and gives each tensor the path that leads to it first, as in the
+ * state_dict. */
 static bool name_value(Namer *n, const Pickle *p, Str name)
 {
     SavedTensor *t;
@@ -189,6 +191,8 @@ static void mark_overlaps(SavedStorage *st)
     }
 }
 
+/* Tensors of one storage are sorted by place, so that equal views stand side by side: they become
+ * one constant, and its name is the first that is an entry of the state_dict. */
 static void find_sharing(SavedStorage *st)
 {
     if (st->tensors.n < 2)

@@ -511,6 +511,7 @@ static bool class_item(Parser *p, ClassMaker *m)
     return fail_now(p, "expected an attribute or a method");
 }
 
+/* class_base := 'Module' | 'NamedTuple' | 'Enum' | 'Interface' | 'ModuleInterface' */
 static bool class_base(Parser *p, ClassKind *out)
 {
     static const struct {

@@ -46,6 +46,7 @@ static void print_field(Buf *b, const ClassDef *c, const Field *f)
     buf_str(b, "\n");
 }
 
+/* The class as the archive's code has it: lists of names, fields, then methods. */
 static void print_class(Buf *b, const ClassDef *c)
 {
     static const char *const bases[] = {

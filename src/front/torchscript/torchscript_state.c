@@ -50,6 +50,8 @@ static Ox packed_bytes(Builder *b, const Const *k)
     return ox_const(b->ts->g, bytes);
 }
 
+/* One scale and zero point for the whole tensor (axis < 0), or a constant of each for every index
+ * of an axis. Zero points of floats stay floats. */
 static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
 {
     Graph *g = b->ts->g;
@@ -346,6 +348,9 @@ static bool run_setstate(Builder *b, const Function *setstate, Obj *o, const Pic
         p->run_setstate(b->cx, p, setstate, (Value){ .tag = V_OBJ, .obj = o }, v);
 }
 
+/* A module keeps its path, so that messages and state can name it. With __getstate__ and
+ * __setstate__ the class restores itself; otherwise the saved attributes are set, and all that are
+ * declared must be there. */
 static bool build_object(Builder *b, const Pickle *p, Str path, Value *out)
 {
     const ClassDef *c = ts_class_of(b->cx, b->ts, p->fn);
@@ -381,6 +386,8 @@ static Value number_as(const TypeExpr *t, int64_t i)
     return t && str_is(t->name, "float") ? val_float((double)i) : val_int(i);
 }
 
+/* The value of a saved pickle; t is its declared type, or NULL. What is saved twice is built once:
+ * identity is kept. */
 static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Value *out)
 {
     const Value *made = pickle_is_plain(p) ? NULL : map_get(&b->ts->values, p);
@@ -483,6 +490,8 @@ static bool literal_member(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
     return true;
 }
 
+/* The value of an expression that is constant without running anything: literals, members of enums,
+ * constants of the archive, torch.device("cpu"). */
 bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
 {
     switch (e->kind) {

@@ -78,6 +78,8 @@ static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, int64_t nu
     return true;
 }
 
+/* The storage that a persistent id names: dir is the folder of its record. Made once for each
+ * record; NULL after an error. */
 static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, const char *dir)
 {
     const Pickle *type;
@@ -253,6 +255,8 @@ static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *
     return true;
 }
 
+/* The tensor that a call of the pickle rebuilds. dir is the folder of its storages. Made once for
+ * each call, in the keep arena; NULL after an error. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir)
 {
     SavedTensor *t = map_get(&ts->tensors, call);
