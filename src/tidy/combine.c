@@ -1,11 +1,15 @@
 /* combine.c - two nodes that one can say.
  *
  *     Transpose(Transpose(x, p), q)  ->  Transpose(x, p*q)
- *     Transpose(x, p)                ->  Reshape(x, ..)        where p moves axes of a single
- * element only Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)     Squeeze alike
- *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)         either may be Flatten, Squeeze or
- * Unsqueeze as well; x, of its own shape Slice(Slice(x, ..), ..)        ->  Slice(x, ..) of
- * different axes: x[:, ::2, 1::2] Where(Not(c), x, y)            ->  Where(c, y, x) */
+ *     Transpose(x, p)                ->  Reshape(x, ..)
+ *         where p moves axes of a single element only
+ *     Unsqueeze(Unsqueeze(x, a), b)  ->  Unsqueeze(x, a+b)
+ *         Squeeze alike
+ *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)
+ *         either may be Flatten, Squeeze or Unsqueeze as well; x itself where that is its shape
+ *     Slice(Slice(x, ..), ..)        ->  Slice(x, ..)
+ *         of different axes: x[:, ::2, 1::2]
+ *     Where(Not(c), x, y)            ->  Where(c, y, x) */
 #include "tidy/internal.h"
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)

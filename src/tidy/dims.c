@@ -1,10 +1,14 @@
 /* dims.c - shape arithmetic becomes nodes where an operator truly needs the number, and only there.
  *
- *     Reshape(x, [N, 12])     ->  Reshape(x, [-1, 12])        one unknown extent: no node at all
- *     Reshape(x[N,..], [N, 2*H, 3])  ->  0 for N, which copies it; Shape, Gather, Mul, Concat for
- * the rest. Where the rest may be 0 beside another extent of x, that 0 would copy too: allowzero,
- * and N is computed as well Expand(x[N,1], [N, 4])  ->  Expand(x, [1, 4])           1 leaves an
- * extent as it is Slice(x, 0, N, axis)    ->  Slice(x, 0, INT64_MAX)      to the end of its axis */
+ *     Reshape(x, [N, 12])            ->  Reshape(x, [-1, 12])
+ *         one unknown extent: no node at all
+ *     Reshape(x[N,..], [N, 2*H, 3])  ->  Reshape(x, [0, Concat(Mul(Gather(Shape(x)), 2), 3)])
+ *         0 copies N. Where another extent of the result may be 0, its 0 would copy too: then
+ *         allowzero is set, and N is computed as well
+ *     Expand(x[N,1], [N, 4])         ->  Expand(x, [1, 4])
+ *         1 leaves an extent as it is
+ *     Slice(x, 0, N, axis)           ->  Slice(x, 0, INT64_MAX)
+ *         to the end of its axis */
 #include "tidy/internal.h"
 
 /* Item i as the number that stands for it, or NULL. */

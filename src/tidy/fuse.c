@@ -1,8 +1,10 @@
 /* fuse.c - batch norm into the convolution before it, a bias into the matrix product before it.
  *
- *     BatchNormalization(Conv(x, w, b), s, B, mean, var)  ->  Conv(x, w*f, (b - mean)*f + B)     f
- * = s / sqrt(var + epsilon) the same of a ConvTranspose without groups Add(MatMul(x, w), c) ->
- * Gemm(x, w, c)                      rank 2
+ *     BatchNormalization(Conv(x, w, b), s, B, mean, var)
+ *         ->  Conv(x, w*f, (b - mean)*f + B), where f = s / sqrt(var + epsilon)
+ *         the same of a ConvTranspose without groups
+ *     Add(MatMul(x, w), c)
+ *         ->  Gemm(x, w, c), of rank 2
  *
  * New weights are recipes: computed when the file is written, one tensor at a time. With
  * --keep-weights nothing changes. */

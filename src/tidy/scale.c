@@ -1,10 +1,12 @@
 /* scale.c - a factor or a summand for each channel into the weights before it, and a border of
  * zeros into the convolution behind it.
  *
- *     Mul(Conv(x, w, b), s)             ->  Conv(x, w*s, b*s)                  a batch norm that is
- * frozen, written out Add(Conv(x, w, b), c)             ->  Conv(x, w, b+c) Mul(Add(MatMul(x, w),
- * b), s)      ->  Add(MatMul(x, w*s), b*s)           a layer's scale; b may be missing, or the two
- * be a Gemm Conv(Pad(x, p))                   ->  Conv<pads=p>(x)
+ *     Mul(Conv(x, w, b), s)         ->  Conv(x, w*s, b*s)
+ *         a batch norm that is frozen, written out
+ *     Add(Conv(x, w, b), c)         ->  Conv(x, w, b+c)
+ *     Mul(Add(MatMul(x, w), b), s)  ->  Add(MatMul(x, w*s), b*s)
+ *         a layer's scale; b may be missing, or the two be a Gemm
+ *     Conv(Pad(x, p))               ->  Conv<pads=p>(x)
  *
  * Only what is constant, in float32 and float64, and where nothing else needs the weight:
  * pass_weights computes it then. Like the batch norm of fuse.c this rounds a weight where PyTorch

@@ -1,10 +1,12 @@
 /* views.c - Reshapes moved to where others take them up.
  *
- *     Reshape(Gemm(Reshape(x, [-1, k]), w, b), [.., n])     ->  Add(MatMul(x, w), b) what torch's
- * decompositions make of a Linear Reshape(MatMul(Reshape(x, [-1, k]), w), [.., n])      ->
- * MatMul(x, w) Reshape(Transpose(Reshape(x, r), p), s)               ->  Transpose(Reshape(x, r'),
- * p')        where s only splits axes Transpose(Reshape(Transpose(x, p), s), q)             ->
- * Transpose(Reshape(x, s'), q')        the same
+ *     Reshape(Gemm(Reshape(x, [-1, k]), w, b), [.., n])  ->  Add(MatMul(x, w), b)
+ *         what torch's decompositions make of a Linear
+ *     Reshape(MatMul(Reshape(x, [-1, k]), w), [.., n])   ->  MatMul(x, w)
+ *     Reshape(Transpose(Reshape(x, r), p), s)            ->  Transpose(Reshape(x, r'), p')
+ *         where s only splits axes
+ *     Transpose(Reshape(Transpose(x, p), s), q)          ->  Transpose(Reshape(x, s'), q')
+ *         the same
  *
  * The third is multi-head attention: [S, N*heads, d] is turned before N and heads part, and turned
  * again behind it; the last are windows of an image. A Squeeze and an Unsqueeze are such Reshapes

@@ -1,9 +1,9 @@
 /* weights.c - what can be computed once, before the model runs.
  *
- *     Transpose(weight)              ->  the weight with other strides, gathered while it is
- * written Reshape(weight), Slice(weight) ->  the same bytes, read with other strides; Gather of one
- * place too Op(weight, ..)                 ->  a recipe that runs the operator's fold when the file
- * is written
+ *     Transpose(weight)               ->  the weight with other strides, gathered when written
+ *     Reshape(weight), Slice(weight)  ->  the same bytes, read with other strides
+ *         Gather of one place too
+ *     Op(weight, ..)                  ->  a recipe: the operator's fold, run when it is written
  *
  * Only where it pays: a storage that something else uses too (a tied embedding) stays single,
  * unless the result is no larger than a scalar's worth, or each use is of another place of it (a

@@ -2,28 +2,37 @@
  *
  *     run_cases [--stop] [--emit DIR | --twins DIR | --show | --nodes] FILE.txt...
  *
- *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)     a call of aten::addcmul; each
- * tensor is a graph input
- *     -> f32[2] 31 50                                             a result: here its type is
- * checked, run_in_ort.py checks values
- *     => Mul Mul Add                                              the nodes, in order
- *     =23> Attention                                              the nodes of the finished model
- * at opset 23, or why there is none
- *     !! message                                                  instead of all: the error, whole;
- * with results when it names an opset that gives them
+ * A case:
+ *
+ *     addcmul(f32[2] 1 2, f32[2] 3 4, f32[2] 5 6, value=2.0)
+ *         a call of aten::addcmul; each tensor is an input of the graph
+ *     -> f32[2] 31 50
+ *         a result: its type is checked here, its values by run_in_ort.py
+ *     => Mul Mul Add
+ *         the nodes, in order
+ *     =23> Attention
+ *         the nodes of the finished model at opset 23, or why there is none
+ *     !! message
+ *         the whole error, instead of all that; with results when it names an opset that gives them
  *
  * `const f32[2] 1 2` is a constant, `num f64[] 2` a 0-d constant that counts as a Python number,
  * `sym N` a size. A complex tensor, c64 or c128, lists the parts of each element: c64[2] 1 0 2 -1.
- * A tensor without values gets a fixed pattern (see fill); a dim may be a name: f32[N,3]. An
- * argument may be a call itself: quantized::linear(quantize_per_tensor(f32[2], 0.1, 3, 13), ..), or
- * one of those that it gives, neg(unbind(f32[2,3])[1]), or a tuple, (3, [1, 2], None), as an
- * archive holds packed parameters: of such PyTorch is not asked; *call(..) is all that it gives, an
- * argument each; and a0 is the first tensor again, as it is by then: add(zero_(select(f32[2,3], 0,
- * 1)), a0). --emit writes DIR/FAMILY.LINE.18.onnx for every case that converts, --show prints the
- * nodes of each, --nodes those of its finished model at each opset (tools/gen-operators). --twins
- * writes the model of each case at other opsets too; what one of them cannot say is refused, and
- * the opset that the message names must do. A family whose rows or rules lack a case fails. --stop
- * ends at the first failure. */
+ * A tensor without values gets a fixed pattern (see fill); a dim may be a name: f32[N,3].
+ *
+ * An argument may be a call itself: quantized::linear(quantize_per_tensor(f32[2], 0.1, 3, 13), ..);
+ * one of the results of a call, neg(unbind(f32[2,3])[1]); or a tuple, (3, [1, 2], None), as an
+ * archive holds packed parameters, of which PyTorch is not asked. *call(..) stands for all results
+ * of a call, an argument each. a0 is the first tensor again, as the calls before have left it:
+ * add(zero_(select(f32[2,3], 0, 1)), a0).
+ *
+ *     --emit   writes DIR/FAMILY.LINE.18.onnx for every case that converts
+ *     --twins  writes the model of each case at other opsets too; what one of them cannot say is
+ *              refused, and the opset that the message names must do
+ *     --show   prints the nodes of each case
+ *     --nodes  prints those of its finished model at each opset (tools/gen-operators)
+ *     --stop   ends at the first failure
+ *
+ * A family whose rows or rules lack a case fails. */
 #include "eval/program.h"
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"

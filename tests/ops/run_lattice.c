@@ -2,10 +2,16 @@
  *
  *     run_lattice [--emit DIR [--opset N]] FILE.lattice
  *
- *     left  i320 i32[] 7              an operand by name, as an operator case writes it
- * (run_cases.c); `sym N` is a size right 3    3 add($a, $b)                     a call; below it a
- * column for each right operand, a row for each left one f32    3 i320    f32  i32 the result's
- * dtype; - where PyTorch refuses the operands, and so must we; . is left out
+ * The file:
+ *
+ *     left  i320 i32[] 7
+ *     right 3    3
+ *         an operand by name, as an operator case writes it (run_cases.c); `sym N` is a size
+ *     add($a, $b)
+ *         a call; below it a column for each right operand and a row for each left one
+ *     f32  3
+ *     i320 f32  i32
+ *         the result's dtype; - where PyTorch refuses the operands, and so must we; . is left out
  *
  * --emit writes DIR/K.onnx for the K-th call, all its combinations in one model, and DIR/K.calls,
  * which says what output r0, r1, .. is the result of: lattice_in_ort.py compares the numbers. */

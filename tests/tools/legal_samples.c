@@ -1,9 +1,10 @@
 /* legal_samples.c - writes each case of tests/python/legalise.txt as one model per opset, for
- * test_legalise.py. usage: legal_samples CASES DIR. A refused case prints "NAME OPSET: the message
- * | the hint" instead.
+ * test_legalise.py. usage: legal_samples CASES DIR
  *
- *     NAME FIRST: x:float32[N,3] k:int64[] = EXPR          EXPR in the rule language, over the
- * inputs */
+ *     NAME FIRST: x:float32[N,3] k:int64[] = EXPR
+ *         EXPR in the rule language, over the inputs
+ *
+ * A refused case prints "NAME OPSET: the message | the hint" instead. */
 #include "onnx/rules/rules.h"
 #include "tidy/tidy.h"
 

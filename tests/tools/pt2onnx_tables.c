@@ -3,9 +3,9 @@
  *
  *     pt2onnx_tables missing            operators without inference, one a line
  *     pt2onnx_tables folds              operators that fold, one a line
- *     pt2onnx_tables run FILE.onnx..    builds each model again, node by node, as lowerings do; "@
- * FILE", then a line per output: "TYPE", or "TYPE = HEX" when it has become a constant; or "!
- * MESSAGE"
+ *     pt2onnx_tables run FILE.onnx..    builds each model again, node by node, as lowerings do:
+ *         "@ FILE", then a line per output: "TYPE", or "TYPE = HEX" when it has become a constant;
+ *         or "! MESSAGE"
  *
  * tests/python/test_infer_fold.py compares the answers with the onnx package. */
 #include "onnx/internal.h"

@@ -21,11 +21,13 @@ typedef struct Builtin {
 typedef bool (*BuiltinFn)(Builtin *b, Value *out);
 
 /* Kinds, a letter for each argument:
- *   i int, maybe symbolic    I int        n int or float, maybe symbolic    N int or float    f
- * float b bool, maybe symbolic   B bool       c complex    C int, float or complex s str   l list
- * d dict   t tuple   T tensor   D device   e enum   * anything A letter and '?' takes None too;
- * behind '|' arguments may be missing (they read as None); a last '+' takes any number more. Names
- * of arguments that callers may name stand in `names`, comma-separated, in order. */
+ *   i int, maybe symbolic     n int or float, maybe symbolic     b bool, maybe symbolic
+ *   I int                     N int or float     f float         B bool
+ *   c complex                 C int, float or complex
+ *   s str   l list   d dict   t tuple   T tensor   D device   e enum   * anything
+ * A letter and '?' takes None too; behind '|' arguments may be missing (they read as None); a last
+ * '+' takes any number more. Names of arguments that callers may name stand in `names`,
+ * comma-separated, in order. */
 typedef struct BuiltinRow {
     const char *name, *kinds;
     BuiltinFn fn;

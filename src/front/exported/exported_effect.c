@@ -1,12 +1,15 @@
 /* exported_effect.c - an operator inside a higher-order one that says how it acts, not what it
  * computes.
  *
- *   with_effects(token, op, arguments..) -> token, results      op runs in the order of the tokens,
- * which hold nothing auto_functionalized_v2(op, arguments by name, _x_base_index=i,
- * _all_bases=[..]) -> results, bases op writes to its argument x: to a copy of base i, the new
- * base. _x_alias=True; _x_slice_dim, _x_slice_start, _x_slice_end; or _x_size, _x_stride,
- * _x_storage_offset: to that view of it _x_length=n: x is a list, whose items are described as if
- * they were arguments x_0, x_1, ..
+ *     with_effects(token, op, arguments..) -> token, results
+ *         op runs in the order of the tokens, which hold nothing
+ *     auto_functionalized_v2(op, arguments by name, _x_base_index=i, _all_bases=[..])
+ *         -> results, bases
+ *         op writes to its argument x: to a copy of base i, which becomes the new base
+ *         _x_alias=True                                   x is the base itself
+ *         _x_slice_dim, _x_slice_start, _x_slice_end      x is that slice of it
+ *         _x_size, _x_stride, _x_storage_offset           x is that view of it
+ *         _x_length=n         x is a list, whose items are described as arguments x_0, x_1, ..
  *
  * Both become the operator itself, which may then be unknown by its own name, or be taught by a
  * rule. */

@@ -6,8 +6,8 @@
  *     sum     = ["-"] product (("+" | "-") product)*
  *     product = power (("*" | "//" | "%" | "/") power)*
  *     power   = atom ["**" atom]
- *     atom    = NUMBER | NAME | NAME "(" [arg ("," arg)*] ")" | "(" sum ")" ;  arg = STRING | NAME
- * "=" NAME | sum
+ *     atom    = NUMBER | NAME | NAME "(" [arg ("," arg)*] ")" | "(" sum ")"
+ *     arg     = STRING | NAME "=" NAME | sum
  *
  * A text is understood whole or not at all: what is not here (relations, roots, Piecewise) makes
  * the size an unknown one. */

@@ -1,18 +1,28 @@
 /* rules.c - the rule language: text to trees (rules_apply.c applies them to values).
  *
- *     file        = { rule }                            a head starts in column 1, clauses are
- * indented, # is a comment rule        = head { head } { setting } alternative { alternative }
- * several heads share what follows head        = schema-line | ("onnx" | "one.of") "::" NAME "("
- * [NAME {"," NAME}] ")" ["before" INT] setting     = "kinds" words | "promote" rest-of-line |
- * "function" [domain "::" NAME] alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME}
- * "=" expr} "=" result result      = "(" expr "," expr {"," expr} ")" | expr guard       = "not"
- * guard | ("float" | "int" | "bool" | "complex" | "const" | "given" | "none") "(" NAME ")" | expr
- * ("=" | "!=" | "<" | "<=" | ">" | ">=") expr expr        = term {("+" | "-") term} arithmetic is
- * on numbers only: a tensor is added with Add(..) term        = factor {("*" | "/") factor} factor
- * = "-" factor | NUMBER | STRING | "true" | "false" | "none" | "[" [expr {"," expr}] "]" | "(" expr
- * ")" | NAME | [domain "::"] NAME ["<" NAME "=" expr {"," NAME "=" expr} ">"] "(" [expr {"," expr}]
- * ")" ["as" (NAME | DTYPE)] | "dtype" "(" expr ")" | "rank" "(" expr ")" | "cast" "(" expr "," expr
- * ")" | "like" "(" expr "," expr ")" */
+ *     file        = { rule }
+ *     rule        = head { head } { setting } alternative { alternative }
+ *     head        = schema-line
+ *                 | ("onnx" | "one.of") "::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
+ *     setting     = "kinds" words | "promote" rest-of-line | "layout" word
+ *                 | "function" [domain "::" NAME]
+ *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
+ *     result      = "(" expr "," expr {"," expr} ")" | expr
+ *     guard       = "not" guard
+ *                 | test "(" NAME ")"
+ *                 | expr ("=" | "!=" | "<" | "<=" | ">" | ">=") expr
+ *     test        = "float" | "int" | "bool" | "complex" | "const" | "given" | "none"
+ *     expr        = term {("+" | "-") term}
+ *     term        = factor {("*" | "/") factor}
+ *     factor      = "-" factor | NUMBER | STRING | "true" | "false" | "none"
+ *                 | "[" [expr {"," expr}] "]" | "(" expr ")" | NAME
+ *                 | [domain "::"] NAME ["<" NAME "=" expr {"," NAME "=" expr} ">"]
+ *                   "(" [expr {"," expr}] ")" ["as" (NAME | DTYPE)]
+ *                 | "dtype" "(" expr ")" | "rank" "(" expr ")"
+ *                 | "cast" "(" expr "," expr ")" | "like" "(" expr "," expr ")"
+ *
+ * A head starts in column 1, clauses are indented, # begins a comment. Several heads share what
+ * follows them. Arithmetic is on numbers only: tensors are added with Add(..). */
 #include "onnx/rules/rules_tree.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* find_attention.c - what find.rules does not say of attention: which sizes its parts have.
  *
- *     softmax(q*r @ (k*r)^T + mask) @ v  ->  Attention(q, k, v, mask), scale r*r     q [batch,
- * heads, L, E]  k [.., S, E]  v [.., S, F]
+ *     softmax(q*r @ (k*r)^T + mask) @ v  ->  Attention(q, k, v, mask), scale r*r
+ *         q [batch, heads, L, E], k [batch, heads, S, E], v [batch, heads, S, F]
  *
  * torch multiplies matrices of rank 3: batch and heads are one axis there, [batch * heads, L, E].
  * Each Reshape between must do that and nothing else. As src/ops/nn/attention.c writes it: for

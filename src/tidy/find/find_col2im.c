@@ -1,8 +1,8 @@
 /* find_col2im.c - Col2Im where torch has taken it apart: what find.rules does not say of the places
  * that columns are added at.
  *
- *     ScatterND of x [N, C, taps, taps, windows, windows] into zeros, at places [taps, windows,
- * taps, windows, 2]
+ *     ScatterND of x [N, C, taps, taps, windows, windows] into zeros,
+ *         at places [taps, windows, taps, windows, 2]  ->  Col2Im
  *
  * Along each axis window j's tap i is at i * dilation + j * stride of the padded image, or it is no
  * Col2Im. */

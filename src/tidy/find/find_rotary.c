@@ -1,10 +1,14 @@
 /* find_rotary.c - the positions of RotaryEmbedding: what of a program's cosines and sines its
  * operator takes.
  *
- *     x * cos + turned(x) * sin                    turned: the halves of the last axis swapped, the
- * new first one negated; of an interleaved form its pairs x [batch, heads, rows, size], cos and sin
- * [batch or 1, 1, rows, size]    ->  caches [batch, rows, size/2] x [batch, rows, heads, size], cos
- * and sin [batch or 1, rows, 1, size]        the same, of x as [batch, rows, heads * size]
+ *     x * cos + turned(x) * sin
+ *         turned: the halves of the last axis swapped and the new first one negated; in an
+ *         interleaved form the two of each pair
+ *
+ *     x [batch, heads, rows, size], cos and sin [batch or 1, 1, rows, size]
+ *         ->  caches [batch, rows, size/2]
+ *     x [batch, rows, heads, size], cos and sin [batch or 1, rows, 1, size]
+ *         ->  the same, of x as [batch, rows, heads * size]
  *
  * Programs make cosines twice as long as needed, cat(f, f).cos(). That both halves are equal must
  * be seen: in what computes them, back to the Concat, or in a constant's numbers. Then the same is

@@ -1,8 +1,9 @@
 /* legal_bits.c - BitwiseAnd, Or, Xor and Not before opset 18: bits as bools along a new axis.
  *
- *     bit k of x     =  (x >> k) mod 2, which Div and Mod say of numbers that are not negative; a
- * sign is a bit of its own and their sum  =  bit 0 * 1 + bit 1 * 2 + .. - sign * 2^(width - 1),
- * which no partial sum overflows
+ *     bit k of x  =  (x >> k) mod 2
+ *         which Div and Mod say of numbers that are not negative; a sign is a bit of its own
+ *     their sum   =  bit 0 * 1 + bit 1 * 2 + .. - sign * 2^(width - 1)
+ *         which no partial sum overflows
  *
  * Memory is the width times as much. Not is -1 - x. */
 #include "tidy/internal.h"
