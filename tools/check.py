@@ -137,7 +137,7 @@ def numbers_of(python, folder, files, how):
     try:
         emitted = run([os.path.join(folder, "run_cases"), how, work, *files])
         if emitted.returncode:
-            return False, emitted.stdout
+            return False, "".join(x for x in emitted.stdout.splitlines(True) if not x.endswith(" 0 failures\n"))
         done = run([python, "tests/ops/run_in_ort.py", "--recorded", work, *files], OMP_NUM_THREADS="1")
         return done.returncode == 0, done.stdout
     finally:
