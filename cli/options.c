@@ -189,8 +189,8 @@ static void print_row(const Option *o)
     char letter[8] = "    ", left[64], text[512];
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    int n = snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->argument ? " " : "",
-                     o->argument ? o->argument : "");
+    int n = o->argument ? snprintf(left, sizeof left, "  %s--%s %s", letter, o->name, o->argument)
+                        : snprintf(left, sizeof left, "  %s--%s", letter, o->name);
     if (o->kind == OPT_NUMBER)
         snprintf(text, sizeof text, "%s (default: %d)", o->help, *(const int *)o->to);
     else if (o->kind == OPT_CHOICE)

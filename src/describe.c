@@ -118,11 +118,13 @@ static void put_opsets(Listing *l, const OpNodes *n, int to, bool always)
     buf_str(l->out, l->only ? "    " : "; ");
     if (l->only || !always) {
         buf_fmt(l->out, to > n->from ? "opset %d to %d" : "opset %d", n->from, to);
-        buf_fmt(l->out, l->only && n->of->len ? ", %s: " : ": ", n->of->s);
+        if (l->only && n->of->len)
+            buf_fmt(l->out, ", %s", n->of->s);
+        buf_str(l->out, ": ");
     }
     buf_str(l->out, n->nodes->len ? n->nodes->s : "no node");
-    buf_fmt(l->out, "%s%s", n->partly ? " (some calls need a later opset)" : "",
-            l->only ? "\n" : "");
+    buf_str(l->out, n->partly ? " (some calls need a later opset)" : "");
+    buf_str(l->out, l->only ? "\n" : "");
 }
 
 /* The rows from this line on; the line behind them. Without `only` those of the usual calls. */
@@ -174,8 +176,8 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
     if (l->n == before)
         return row;
     if (owner->kind == ROW_REFUSE) {
-        buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n",
-                owner->text ? owner->text : "ONNX cannot say it");
+        const char *why = owner->text ? owner->text : "ONNX cannot say it";
+        buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n", why);
         return row;
     }
     buf_fmt(l->out, l->only ? "    %s of ops/%s/%s.c" : "        %s", how[owner->kind],
@@ -342,7 +344,9 @@ static void put_elements(Buf *out, const char *made, uint32_t set, uint32_t tens
 {
     if (!set)
         return;
-    buf_fmt(out, "%s%s%s", *some ? ";" : "", *made ? " " : "", made);
+    buf_str(out, *some ? ";" : "");
+    buf_str(out, *made ? " " : "");
+    buf_str(out, made);
     *some = true;
     if (*made && set == tensors) {
         buf_str(out, " the same");
@@ -380,8 +384,8 @@ static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
     buf_fmt(out, "onnx::%s changed in opset", op->name);
     for (int i = 0; i < op->n_version; i++)
         buf_fmt(out, "%s %d", i ? "," : "", op->version[i].since);
-    buf_fmt(out, "\nshape inference: %s, folding of constants: %s\n", op->infer ? "yes" : "no",
-            op->fold ? "yes" : "no");
+    buf_fmt(out, "\nshape inference: %s", op->infer ? "yes" : "no");
+    buf_fmt(out, ", folding of constants: %s\n", op->fold ? "yes" : "no");
     for (int i = op->n_version; i-- > 0;) {
         const OpVersion *v = &op->version[i];
         buf_fmt(out, "\nopset %d%s\n", v->since, v->deprecated ? ": deprecated" : "");

@@ -108,8 +108,9 @@ static void put_builtin(Buf *out, const BuiltinInfo *b)
         optional |= *k == '|';
         if (*k == '|' || *k == '?')
             continue;
-        buf_fmt(out, "%s%s%s", first ? "" : ", ", *k == '+' ? ".." : kind_word(*k),
-                optional || k[1] == '?' ? "=None" : "");
+        buf_str(out, first ? "" : ", ");
+        buf_str(out, *k == '+' ? ".." : kind_word(*k));
+        buf_str(out, optional || k[1] == '?' ? "=None" : "");
         first = false;
     }
     buf_str(out, ")");

@@ -474,9 +474,10 @@ static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char 
     files[n] = ctx_failed(cx) ? NULL : out_open(cx, out);
     if (!files[n++])
         return false;
-    return wire_write(cx, g, info, out_sink(files[n - 1]), data ? out_sink(files[0]) : NULL,
-                      data ? base_name(data->s) : NULL) &&
-        out_commit(cx, files, n);
+    Sink *sink = out_sink(files[n - 1]);
+    bool ok = data ? wire_write(cx, g, info, sink, out_sink(files[0]), base_name(data->s))
+                   : wire_write(cx, g, info, sink, NULL, NULL);
+    return ok && out_commit(cx, files, n);
 }
 
 /* What is to be written of p (NULL after an error, and so is the result). */

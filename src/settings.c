@@ -159,6 +159,8 @@ static void pass_dump(void *user, const char *pass, Str text)
         o->on_dump(o->user, pass, text->s);
 }
 
+static Str str_or_null(Ctx *cx, const char *text) { return text ? str_of(cx, text) : NULL; }
+
 /* Options that are numbers, enums and flags, checked one by one: what lies deeper relies on it. */
 static bool read_scalars(Session *s)
 {
@@ -184,8 +186,8 @@ static bool read_scalars(Session *s)
     s->opt = (Options){
         .opset = o->opset,
         .state = state[o->state],
-        .module = o->module ? str_of(s->cx, o->module) : NULL,
-        .method = o->method ? str_of(s->cx, o->method) : NULL,
+        .module = str_or_null(s->cx, o->module),
+        .method = str_or_null(s->cx, o->method),
         .mode_saved = o->mode == PT2ONNX_MODE_SAVED,
         .soft_sizes = o->soft_sizes,
         .sequence_lists = o->sequence_lists,

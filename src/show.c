@@ -77,8 +77,8 @@ static void list_modules(Modules *m, const Obj *o)
         return;
     map_put(m->cx, &m->seen, o, NULL);
     if (o->path && o->cls) {
-        buf_fmt(&m->text, "  %s: %s\n", o->path->len ? o->path->s : "(root)",
-                o->cls->plain ? o->cls->plain->s : o->cls->qualname->s);
+        Str cls = o->cls->plain ? o->cls->plain : o->cls->qualname;
+        buf_fmt(&m->text, "  %s: %s\n", o->path->len ? o->path->s : "(root)", cls->s);
         m->n++;
     }
     m->depth++;
@@ -110,10 +110,9 @@ static void put_weights(Buf *b, const Program *p)
         const Weight *w = &p->weights.at[i];
         buf_fmt(b, "  %s: ", w->name->s);
         put_const(b, w->k);
-        buf_fmt(b, "%s\n",
-                w->parameter        ? ""
-                    : w->persistent ? " (buffer)"
-                                    : " (buffer, not in the state_dict)");
+        if (!w->parameter)
+            buf_str(b, w->persistent ? " (buffer)" : " (buffer, not in the state_dict)");
+        buf_str(b, "\n");
     }
 }
 
@@ -138,10 +137,11 @@ bool show_program(Session *s, Program *p, Buf *out)
 static void put_values(Ctx *cx, Buf *b, const char *title, const Ox *at, size_t n)
 {
     put_heading(b, title, n);
-    for (size_t i = 0; i < n; i++)
-        buf_fmt(b, "  %s: %s%s\n", at[i]->name ? at[i]->name->s : "?",
-                type_text(cx, at[i]->type)->s,
-                at[i]->kind == OX_INPUT && at[i]->k ? " (by default the value in the file)" : "");
+    for (size_t i = 0; i < n; i++) {
+        bool has_default = at[i]->kind == OX_INPUT && at[i]->k;
+        buf_fmt(b, "  %s: %s", at[i]->name ? at[i]->name->s : "?", type_text(cx, at[i]->type)->s);
+        buf_str(b, has_default ? " (by default the value in the file)\n" : "\n");
+    }
 }
 
 static void list_constants(Ctx *cx, Buf *b, const Graph *g, Map *seen)

@@ -71,14 +71,20 @@ static void skip_space(Json *j)
         j->at++;
 }
 
+/* -1 for no hexadecimal digit. */
+static int hex_digit(int c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 32; /* a small letter */
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static int hex4(const uint8_t *p)
 {
     int v = 0;
     for (int i = 0; i < 4; i++) {
-        int c = p[i];
-        int d = c >= '0' && c <= '9'             ? c - '0'
-            : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10
-                                                 : -1;
+        int d = hex_digit(p[i]);
         if (d < 0)
             return -1;
         v = v * 16 + d;
@@ -92,10 +98,13 @@ static size_t utf8_length(const uint8_t *p, size_t n)
 {
     if (p[0] < 0x80)
         return 1;
-    size_t len = p[0] >= 0xc2 && p[0] <= 0xdf ? 2
-        : p[0] >= 0xe0 && p[0] <= 0xef        ? 3
-        : p[0] >= 0xf0 && p[0] <= 0xf4        ? 4
-                                              : 0;
+    size_t len = 0;
+    if (p[0] >= 0xc2 && p[0] <= 0xdf)
+        len = 2;
+    else if (p[0] >= 0xe0 && p[0] <= 0xef)
+        len = 3;
+    else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+        len = 4;
     if (len == 0 || len > n)
         return 0;
     for (size_t i = 1; i < len; i++)
@@ -242,7 +251,13 @@ static JsonTag scan_value(Json *j)
     int c = peek(j);
     if (c == '{' || c == '[')
         return enter(j, c == '{');
-    JsonTag tag = c == '"' ? scan_string(j) : c >= '0' && c <= '9' ? scan_number(j) : scan_words(j);
+    JsonTag tag;
+    if (c == '"')
+        tag = scan_string(j);
+    else if (c >= '0' && c <= '9')
+        tag = scan_number(j);
+    else
+        tag = scan_words(j);
     return tag == J_ERROR ? tag : done(j, tag);
 }
 

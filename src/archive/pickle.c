@@ -407,6 +407,13 @@ static Pickle *run(Reader *r)
 
 /* ---- what a stream of bytes can be, but no file of ours ---- */
 
+/* The parts of a CALL or an OBJECT, as they are walked; NULL behind the last. */
+static Pickle *called_part(const Pickle *p, size_t i)
+{
+    Pickle *const parts[] = { p->fn, p->args, p->state };
+    return i < COUNT(parts) ? parts[i] : NULL;
+}
+
 static Pickle *child(const Pickle *p, size_t i)
 {
     switch (p->tag) {
@@ -414,7 +421,7 @@ static Pickle *child(const Pickle *p, size_t i)
     case P_LIST:
     case P_DICT:       return i < p->seq.n ? p->seq.at[i] : NULL;
     case P_CALL:
-    case P_OBJECT:     return i == 0 ? p->fn : i == 1 ? p->args : i == 2 ? p->state : NULL;
+    case P_OBJECT:     return called_part(p, i);
     case P_PERSISTENT: return i == 0 ? p->pid : NULL;
     default:           return NULL;
     }

@@ -307,9 +307,9 @@ static bool is_next(const Zip *z, const char *rest)
 
 const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest)
 {
-    const ZipEntry *e = !is_next(z, rest) ? map_get(&z->by_name, str_cat(cx, z->root->s, rest, ""))
-        : z->last                         ? z->last + 1
-                                          : z->entry;
+    const ZipEntry *e = z->last ? z->last + 1 : z->entry;
+    if (!is_next(z, rest))
+        e = map_get(&z->by_name, str_cat(cx, z->root->s, rest, ""));
     if (e)
         z->last = e;
     return e;

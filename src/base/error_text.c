@@ -107,8 +107,10 @@ static void put_refusals(Ctx *cx, Buf *b)
         const char *text = r->text->s;
         bool names_itself = strncmp(text, op, strlen(op)) == 0 &&
             text[strlen(op)] == ':'; /* as op_refuse does */
-        buf_fmt(b, "\n  %s%s%s%s", r->unreached ? "if the program gets there, " : "",
-                names_itself ? "" : op, names_itself ? "" : ": ", text);
+        buf_fmt(b, "\n  %s", r->unreached ? "if the program gets there, " : "");
+        if (!names_itself)
+            buf_fmt(b, "%s: ", op);
+        buf_str(b, text);
         put_place(cx, b, r->at, "    ");
         if (r->hint)
             buf_fmt(b, "\n    try: %s", r->hint->s);

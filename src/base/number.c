@@ -182,8 +182,9 @@ int format_double(char out[32], double v)
     char digits[24];
     int n = snprintf(digits, sizeof digits, "%llu", (unsigned long long)d.digits);
     int point = n + d.exponent; /* the point stands after this many digits */
+    const char *dot = n > 1 ? "." : "";
     if (point > 16 || point < -3)
-        return snprintf(out, 32, "%s%c%s%se%c%02d", sign, digits[0], n > 1 ? "." : "", digits + 1,
+        return snprintf(out, 32, "%s%c%s%se%c%02d", sign, digits[0], dot, digits + 1,
                         point > 0 ? '+' : '-', abs(point - 1));
     if (point <= 0)
         return snprintf(out, 32, "%s0.%.*s%s", sign, -point, "0000", digits);

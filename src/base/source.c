@@ -403,9 +403,12 @@ bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
 bool sink_pad(Ctx *cx, Sink *s, uint64_t n)
 {
     static const uint8_t zeros[4096];
-    for (; n > 0 && !ctx_failed(cx); n -= n < sizeof zeros ? n : sizeof zeros)
-        if (!sink_write(cx, s, zeros, n < sizeof zeros ? (size_t)n : sizeof zeros))
+    while (n > 0 && !ctx_failed(cx)) {
+        size_t some = n < sizeof zeros ? (size_t)n : sizeof zeros;
+        if (!sink_write(cx, s, zeros, some))
             return false;
+        n -= some;
+    }
     return n == 0;
 }
 

@@ -130,11 +130,13 @@ static DType dtype_given(int dtype)
 static const RecordedDim *recorded_dims(Ctx *cx, const pt2onnx_type *t)
 {
     RecordedDim *d = new_array(cx, RecordedDim, t->rank > 0 ? t->rank : 1);
-    for (int i = 0; d && i < t->rank; i++)
-        d[i] = (RecordedDim){ .known = t->dims[i] >= 0 ? t->dims[i] : -1,
-                              .symbol = t->dims[i] < 0 && t->dim_name && t->dim_name[i]
-                                  ? str_of(cx, t->dim_name[i])
-                                  : NULL };
+    if (!d)
+        return NULL;
+    for (int i = 0; i < t->rank; i++) {
+        bool named = t->dims[i] < 0 && t->dim_name && t->dim_name[i];
+        d[i].known = t->dims[i] >= 0 ? t->dims[i] : -1;
+        d[i].symbol = named ? str_of(cx, t->dim_name[i]) : NULL;
+    }
     return d;
 }
 
@@ -563,7 +565,9 @@ static uint64_t span_of(const pt2onnx_tensor *t)
         numel *= t->dims[a];
         last += (t->dims[a] - 1) * (t->strides ? t->strides[a] : 0);
     }
-    int64_t n = numel == 0 ? 0 : t->strides ? last + 1 : numel;
+    int64_t n = numel;
+    if (numel != 0 && t->strides)
+        n = last + 1;
     return dtype_bytes(dtype_given(t->dtype), (uint64_t)n);
 }
 
@@ -581,8 +585,9 @@ static const Const *const_of_tensor(Ctx *cx, const pt2onnx_tensor *t, bool weigh
                   .rank = t->rank,
                   .dims = t->dims,
                   .strides = t->strides,
-                  .name = weight && t->name ? str_of(cx, t->name) : NULL,
                   .storage = weight ? t->data : NULL };
+    if (weight && t->name)
+        k->name = str_of(cx, t->name);
     if (const_contiguous(k))
         k->strides = NULL;
     uint64_t bytes = span_of(t);

@@ -98,7 +98,8 @@ static const ZipEntry *find_model(Exported *x)
             x->model = name;
         }
     }
-    return (wanted ? !found : n > 1) ? which_model(x, wanted, n, &names) : found;
+    bool unclear = wanted ? !found : n > 1;
+    return unclear ? which_model(x, wanted, n, &names) : found;
 }
 
 static const ZipEntry *find_program(Exported *x)
@@ -205,11 +206,17 @@ static bool read_ranges(Exported *x, Json *j)
         SymbolDecl d = { name, INT64_MIN, DIM_MAX };
         if (!json_enter_object(j))
             return false;
-        while (json_key(j, &key))
-            if (!(str_is(key, "min_val")       ? read_bound(j, INT64_MIN, &d.lo)
-                      : str_is(key, "max_val") ? read_bound(j, DIM_MAX, &d.hi)
-                                               : json_skip(j)))
+        while (json_key(j, &key)) {
+            bool ok;
+            if (str_is(key, "min_val"))
+                ok = read_bound(j, INT64_MIN, &d.lo);
+            else if (str_is(key, "max_val"))
+                ok = read_bound(j, DIM_MAX, &d.hi);
+            else
+                ok = json_skip(j);
+            if (!ok)
                 return false;
+        }
         if (is_symbol(name) && !str_starts(name, "zuf") &&
             d.lo >= 0) /* zuf0 is a float from data, no size */
             vec_push(x->cx, &x->symbols, d);
@@ -234,9 +241,14 @@ static bool read_spec_fields(Json *j, Spec *s)
         for (size_t i = 0; i < COUNT(names); i++)
             target |= str_is(key, names[i]);
         bool persistent = str_is(key, "persistent") && json_peek(j) != J_NULL;
-        if (!(target           ? json_str(j, &s->target)
-                  : persistent ? json_bool(j, &s->persistent)
-                               : json_skip(j)))
+        bool ok;
+        if (target)
+            ok = json_str(j, &s->target);
+        else if (persistent)
+            ok = json_bool(j, &s->persistent);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
     }
     return !j->failed;
@@ -261,11 +273,17 @@ static bool read_signature(Exported *x, Json *j, Signature *s)
     Str key;
     if (!json_enter_object(j))
         return false;
-    while (json_key(j, &key))
-        if (!(str_is(key, "input_specs")        ? read_specs(x, j, &s->inputs)
-                  : str_is(key, "output_specs") ? read_specs(x, j, &s->outputs)
-                                                : json_skip(j)))
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "input_specs"))
+            ok = read_specs(x, j, &s->inputs);
+        else if (str_is(key, "output_specs"))
+            ok = read_specs(x, j, &s->outputs);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     return !j->failed;
 }
 
@@ -282,6 +300,8 @@ static bool read_arg_names(Exported *x, Json *j, Signature *s)
     return !j->failed;
 }
 
+/* What torch.export wrote about how the program is called: how arguments and results nest, and the
+ * names of forward's arguments. null when nothing was. */
 static bool read_call_signature(Exported *x, Json *j, Signature *s)
 {
     Str key;
@@ -290,10 +310,15 @@ static bool read_call_signature(Exported *x, Json *j, Signature *s)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key)) {
-        bool ok = str_is(key, "in_spec")       ? json_str(j, &s->in_spec)
-            : str_is(key, "out_spec")          ? json_str(j, &s->out_spec)
-            : str_is(key, "forward_arg_names") ? read_arg_names(x, j, s)
-                                               : json_skip(j);
+        bool ok;
+        if (str_is(key, "in_spec"))
+            ok = json_str(j, &s->in_spec);
+        else if (str_is(key, "out_spec"))
+            ok = json_str(j, &s->out_spec);
+        else if (str_is(key, "forward_arg_names"))
+            ok = read_arg_names(x, j, s);
+        else
+            ok = json_skip(j);
         if (!ok)
             return false;
     }
@@ -358,18 +383,22 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key)) {
+        Json at = *j;
+        bool ok;
         graph |= str_is(key, "graph");
         signature |= str_is(key, "signature");
-        if (str_is(key, "graph")) {
-            Json at = *j;
-            if (!ex_graph(x, &at) || !json_skip(j))
-                return false;
-        } else if (!(str_is(key, "signature")                        ? read_signature(x, j, s)
-                         : str_is(key, "module_call_graph")          ? read_call_graph(x, j, s)
-                         : str_is(key, "treespec_namedtuple_fields") ? read_tuples(x, j, s)
-                                                                     : json_skip(j))) {
+        if (str_is(key, "graph"))
+            ok = ex_graph(x, &at) && json_skip(j);
+        else if (str_is(key, "signature"))
+            ok = read_signature(x, j, s);
+        else if (str_is(key, "module_call_graph"))
+            ok = read_call_graph(x, j, s);
+        else if (str_is(key, "treespec_namedtuple_fields"))
+            ok = read_tuples(x, j, s);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
-        }
     }
     if (j->failed)
         return false;
@@ -420,27 +449,42 @@ static bool read_program(Exported *x, Json *j, Signature *s)
     if (!json_enter_object(j))
         return false;
     Json first = *j;
-    while (json_key(&first, &key)) /* the version and the symbols decide how the rest is read */
-        if (!(str_is(key, "schema_version") ? read_version(x, &first)
-                  : str_is(key, "verifiers") || str_is(key, "dialect")
-                  ? read_verifiers(x, &first, &dialect)
-                  : str_is(key, "torch_version")     ? json_str(&first, &torch)
-                  : str_is(key, "range_constraints") ? read_ranges(x, &first)
-                                                     : json_skip(&first)))
+    /* the version and the symbols decide how the rest is read */
+    while (json_key(&first, &key)) {
+        bool ok;
+        if (str_is(key, "schema_version"))
+            ok = read_version(x, &first);
+        else if (str_is(key, "verifiers") || str_is(key, "dialect"))
+            ok = read_verifiers(x, &first, &dialect);
+        else if (str_is(key, "torch_version"))
+            ok = json_str(&first, &torch);
+        else if (str_is(key, "range_constraints"))
+            ok = read_ranges(x, &first);
+        else
+            ok = json_skip(&first);
+        if (!ok)
             return false;
-    while (json_key(j, &key))
-        if (!(str_is(key, "graph_module")      ? read_graph_module(x, j, s)
-                  : str_is(key, "guards_code") ? read_guards(x, j)
-                                               : json_skip(j)))
+    }
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "graph_module"))
+            ok = read_graph_module(x, j, s);
+        else if (str_is(key, "guards_code"))
+            ok = read_guards(x, j);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     if (j->failed || first.failed)
         return false;
     if (!x->fn)
         return fail(x->cx, E_FORMAT, "%s: there is no graph_module", j->record);
     if (json_next(j) != J_END)
         return fail(x->cx, E_FORMAT, "%s: more text follows the program", j->record);
-    x->p->kind = str_fmt(x->cx, "torch.export archive (torch %s, %s)",
-                         torch ? torch->s : "2.4 or older", dialect ? dialect->s : "?");
+    const char *version = torch ? torch->s : "2.4 or older";
+    x->p->kind = str_fmt(x->cx, "torch.export archive (torch %s, %s)", version,
+                         dialect ? dialect->s : "?");
     return true;
 }
 

@@ -70,17 +70,24 @@ static bool optional_item(ExScope *s, Json *j, Expr **out)
     return ok;
 }
 
+/* {"real": 1.0, "imag": -2.0} */
 static bool complex_item(ExScope *s, Json *j, Expr **out)
 {
     Str key;
     *out = ex_expr(s->x, X_COMPLEX);
     if (!json_enter_object(j))
         return false;
-    while (json_key(j, &key))
-        if (!(str_is(key, "real")       ? json_float(j, &(*out)->c[0])
-                  : str_is(key, "imag") ? json_float(j, &(*out)->c[1])
-                                        : json_skip(j)))
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "real"))
+            ok = json_float(j, &(*out)->c[0]);
+        else if (str_is(key, "imag"))
+            ok = json_float(j, &(*out)->c[1]);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     return !j->failed;
 }
 
@@ -93,10 +100,13 @@ static bool sym_item(ExScope *s, Json *j, Expr **out)
         return false;
     if (str_is(tag, "as_name"))
         return json_str(&value, &name) && ex_use(s, &value, name, out);
-    return str_is(tag, "as_int")  ? int_item(s, &value, out)
-        : str_is(tag, "as_float") ? float_item(s, &value, out)
-        : str_is(tag, "as_bool")  ? bool_item(s, &value, out)
-                                  : ex_bad(s->x, j, "a symbolic number is expected");
+    if (str_is(tag, "as_int"))
+        return int_item(s, &value, out);
+    if (str_is(tag, "as_float"))
+        return float_item(s, &value, out);
+    if (str_is(tag, "as_bool"))
+        return bool_item(s, &value, out);
+    return ex_bad(s->x, j, "a symbolic number is expected");
 }
 
 static bool names_list_item(ExScope *s, Json *j, Expr **out)
@@ -164,9 +174,14 @@ static bool device_item(ExScope *s, Json *j, Expr **out)
         return false;
     while (json_key(j, &key)) {
         bool has_index = str_is(key, "index") && json_peek(j) == J_INT;
-        if (!(str_is(key, "type") ? json_str(j, &type)
-                  : has_index     ? json_int(j, &index)
-                                  : json_skip(j)))
+        bool ok;
+        if (str_is(key, "type"))
+            ok = json_str(j, &type);
+        else if (has_index)
+            ok = json_int(j, &index);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
     }
     if (j->failed || !type)

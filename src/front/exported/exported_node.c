@@ -27,17 +27,24 @@ static bool read_node_arg(ExScope *s, Json *j, ExNode *n, Expr **out)
     return ok;
 }
 
+/* {"name": "dim", "arg": {"as_int": 1}, "kind": 1}; a positional argument may have the name "". */
 static bool read_named_arg(ExScope *s, Json *j, ExNode *n)
 {
     Str key;
     Arg a = { 0 };
     if (!json_enter_object(j))
         return false;
-    while (json_key(j, &key))
-        if (!(str_is(key, "name")      ? json_str(j, &a.name)
-                  : str_is(key, "arg") ? read_node_arg(s, j, n, &a.value)
-                                       : json_skip(j)))
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "name"))
+            ok = json_str(j, &a.name);
+        else if (str_is(key, "arg"))
+            ok = read_node_arg(s, j, n, &a.value);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     if (j->failed || !a.value)
         return j->failed ? false : ex_bad(s->x, j, "an argument without a value");
     if (a.name && a.name->len == 0)
@@ -60,11 +67,17 @@ static bool read_metadata(Json *j, ExNode *n)
     Str key;
     if (!json_enter_object(j))
         return false;
-    while (json_key(j, &key))
-        if (!(str_is(key, "stack_trace")           ? json_str(j, &n->trace)
-                  : str_is(key, "nn_module_stack") ? json_str(j, &n->modules)
-                                                   : json_skip(j)))
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "stack_trace"))
+            ok = json_str(j, &n->trace);
+        else if (str_is(key, "nn_module_stack"))
+            ok = json_str(j, &n->modules);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     return !j->failed;
 }
 
@@ -242,10 +255,16 @@ static bool scan_node(ExScope *s, Json *j, ExNode *n)
         if (str_is(key, "outputs"))
             n->outputs = *j, n->has_outputs = true;
         bool is_flag = str_is(key, "is_hop_single_tensor_return") && json_peek(j) != J_NULL;
-        if (!(str_is(key, "target")         ? json_str(j, &n->target)
-                  : str_is(key, "metadata") ? read_metadata(j, n)
-                  : is_flag                 ? json_bool(j, &n->single)
-                                            : json_skip(j)))
+        bool ok;
+        if (str_is(key, "target"))
+            ok = json_str(j, &n->target);
+        else if (str_is(key, "metadata"))
+            ok = read_metadata(j, n);
+        else if (is_flag)
+            ok = json_bool(j, &n->single);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
     }
     if (j->failed)

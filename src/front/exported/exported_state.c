@@ -150,6 +150,8 @@ static const Const *const_of(Exported *x, const SavedView *v, Str name, bool is_
 
 /* ---- configs ---- */
 
+/* An entry of a config: {"path_name": "weight_0", "is_param": true, "use_pickle": false,
+ * "tensor_meta": {..}}. */
 static bool read_payload(Exported *x, Json *j, Payload *p)
 {
     Str key;
@@ -157,10 +159,16 @@ static bool read_payload(Exported *x, Json *j, Payload *p)
         return false;
     while (json_key(j, &key)) {
         bool meta = str_is(key, "tensor_meta") && json_peek(j) != J_NULL;
-        bool ok = meta                  ? (p->has_meta = true, ex_tensor_meta(x, j, &p->meta))
-            : str_is(key, "path_name")  ? json_str(j, &p->path)
-            : str_is(key, "use_pickle") ? json_bool(j, &p->use_pickle)
-                                        : json_skip(j);
+        bool ok;
+        if (meta) {
+            p->has_meta = true;
+            ok = ex_tensor_meta(x, j, &p->meta);
+        } else if (str_is(key, "path_name"))
+            ok = json_str(j, &p->path);
+        else if (str_is(key, "use_pickle"))
+            ok = json_bool(j, &p->use_pickle);
+        else
+            ok = json_skip(j);
         if (!ok)
             return false;
     }

@@ -157,12 +157,19 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
     if (!json_enter_object(j))
         return false;
     while (json_key(j, &key)) {
-        bool ok = str_is(key, "dtype")      ? json_int(j, &out->code)
-            : str_is(key, "sizes")          ? read_sizes(x, j, size, &rank)
-            : str_is(key, "strides")        ? read_sizes(x, j, stride, &n_stride)
-            : str_is(key, "storage_offset") ? read_size(x, j, &offset)
-            : str_is(key, "layout")         ? json_int(j, &out->layout)
-                                            : json_skip(j);
+        bool ok;
+        if (str_is(key, "dtype"))
+            ok = json_int(j, &out->code);
+        else if (str_is(key, "sizes"))
+            ok = read_sizes(x, j, size, &rank);
+        else if (str_is(key, "strides"))
+            ok = read_sizes(x, j, stride, &n_stride);
+        else if (str_is(key, "storage_offset"))
+            ok = read_size(x, j, &offset);
+        else if (str_is(key, "layout"))
+            ok = json_int(j, &out->layout);
+        else
+            ok = json_skip(j);
         if (!ok)
             return false;
     }
@@ -197,7 +204,9 @@ static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
         return fail(s->x->cx, E_FORMAT, "%s: byte %zu: %s is described twice", j->record,
                     json_mark(j), name->s);
     Recorded *kept = mem_copy(s->x->cx, r, sizeof *r);
-    int n = r->what ? (r->dim ? 1 : 0) : r->rank;
+    int n = r->rank;
+    if (r->what)
+        n = r->dim != NULL;
     RecordedDim *dim = kept && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim) : NULL;
     for (int i = 0; dim && s->repeated && i < n; i++)
         if (dim[i].expr && from_data(dim[i].expr))

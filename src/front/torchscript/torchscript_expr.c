@@ -214,9 +214,10 @@ static Expr *number(Parser *p, uint32_t start, bool negative)
         e->c[1] = sign * v;
         return next(p) ? e : NULL;
     } else {
-        v = at(p, TOK_FLOAT)    ? p->lx.tok.f
-            : at_word(p, W_inf) ? __builtin_inf()
-                                : __builtin_nan("");
+        if (at(p, TOK_FLOAT))
+            v = p->lx.tok.f;
+        else
+            v = at_word(p, W_inf) ? __builtin_inf() : __builtin_nan("");
         e->f = sign * v;
     }
     return next(p) && complex_tail(p, e, sign * v) ? e : NULL;
@@ -451,11 +452,12 @@ static Expr *word(Parser *p)
 {
     Str w = p->lx.tok.s;
     Expr *e = NULL;
-    if (w == p->word[W_True] || w == p->word[W_False] || w == p->word[W_None])
-        return make_of_token(p,
-                             w == p->word[W_True]        ? X_TRUE
-                                 : w == p->word[W_False] ? X_FALSE
-                                                         : X_NONE);
+    if (w == p->word[W_True])
+        return make_of_token(p, X_TRUE);
+    if (w == p->word[W_False])
+        return make_of_token(p, X_FALSE);
+    if (w == p->word[W_None])
+        return make_of_token(p, X_NONE);
     if (at_number(p))
         return number(p, here(p), false);
     if (w == p->word[W_CONSTANTS])
@@ -580,7 +582,10 @@ static Expr *postfix(Parser *p)
     while (e && (at(p, TOK_DOT) || at(p, TOK_LBRACKET) || at(p, TOK_LPAREN))) {
         if (!deeper(p))
             return NULL;
-        e = at(p, TOK_DOT) ? attribute(p, e) : at(p, TOK_LBRACKET) ? subscript(p, e) : call(p, e);
+        if (at(p, TOK_DOT))
+            e = attribute(p, e);
+        else
+            e = at(p, TOK_LBRACKET) ? subscript(p, e) : call(p, e);
     }
     p->depth = depth;
     return e;

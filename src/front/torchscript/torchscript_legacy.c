@@ -156,8 +156,9 @@ static Str storage_class(Legacy *l, const TensorDef *t)
     for (size_t i = 0; t->type && i < COUNT(rows); i++)
         if (str_is(t->type, rows[i].type) && (!t->quantised || rows[i].quantised))
             return str_of(l->cx, t->quantised ? rows[i].quantised : rows[i].plain);
+    const char *type = t->type ? t->type->s : "nothing";
     fail(l->cx, E_FORMAT, "a tensor of model.json has %s%s for its element type",
-         t->quantised ? "quantised " : "", t->type ? t->type->s : "nothing");
+         t->quantised ? "quantised " : "", type);
     return NULL;
 }
 
@@ -318,17 +319,25 @@ static bool add_attribute(Legacy *l, ModuleDef *m, Str name, const TypeExpr *typ
         vec_push(l->cx, &m->state, made_str(l, name)) && vec_push(l->cx, &m->state, value);
 }
 
+/* {"name": "weight", "isBuffer": false, "tensorId": "3"} */
 static bool read_parameter(Legacy *l, Json *j, ModuleDef *m)
 {
     Str key, name = NULL;
     int64_t id = -1;
     bool buffer = false;
-    while (json_key(j, &key))
-        if (!(str_is(key, "name")           ? json_str(j, &name)
-                  : str_is(key, "tensorId") ? read_int(j, &id)
-                  : str_is(key, "isBuffer") ? json_bool(j, &buffer)
-                                            : json_skip(j)))
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "name"))
+            ok = json_str(j, &name);
+        else if (str_is(key, "tensorId"))
+            ok = read_int(j, &id);
+        else if (str_is(key, "isBuffer"))
+            ok = json_bool(j, &buffer);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     if (j->failed ||
         !add_attribute(l, m, name, ts_type(l->cx, l->ts, str_of(l->cx, "Tensor")),
                        tensor_at(l, id)))
@@ -336,18 +345,26 @@ static bool read_parameter(Legacy *l, Json *j, ModuleDef *m)
     return buffer ? vec_push(l->cx, &m->buffers, name) : vec_push(l->cx, &m->parameters, name);
 }
 
+/* {"name": "scale", "type": "float", "id": "0"}: id counts the values of attributes.pkl. */
 static bool read_attribute(Legacy *l, Json *j, ModuleDef *m)
 {
     Str key;
     Str name = NULL;
     Str type = NULL;
     int64_t id = -1;
-    while (json_key(j, &key))
-        if (!(str_is(key, "name")       ? json_str(j, &name)
-                  : str_is(key, "type") ? json_str(j, &type)
-                  : str_is(key, "id")   ? read_int(j, &id)
-                                        : json_skip(j)))
+    while (json_key(j, &key)) {
+        bool ok;
+        if (str_is(key, "name"))
+            ok = json_str(j, &name);
+        else if (str_is(key, "type"))
+            ok = json_str(j, &type);
+        else if (str_is(key, "id"))
+            ok = read_int(j, &id);
+        else
+            ok = json_skip(j);
+        if (!ok)
             return false;
+    }
     if (j->failed)
         return false;
     if (!type)

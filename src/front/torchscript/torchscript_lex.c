@@ -96,11 +96,9 @@ static bool number(Lexer *lx, uint32_t start)
     } else if (!int_literal(lx, start, i, &lx->tok.i)) {
         return false;
     }
-    return token(lx,
-                 imaginary      ? TOK_IMAGINARY
-                     : is_float ? TOK_FLOAT
-                                : TOK_INT,
-                 start, i + imaginary);
+    if (imaginary)
+        return token(lx, TOK_IMAGINARY, start, i + 1);
+    return token(lx, is_float ? TOK_FLOAT : TOK_INT, start, i);
 }
 
 /* ---- strings ---- */

@@ -422,9 +422,9 @@ static Str kind_text(Ctx *cx, TorchScript *ts)
 {
     if (ts->legacy)
         return str_of(cx, "TorchScript archive (model.json, PyTorch 1.0 to 1.3)");
-    const char *age = zip_find_in_root(cx, ts->zip, "byteorder") ? "torch 2.1 or later, "
-        : ts->p->op_version < 3                                  ? "before torch 1.5, "
-                                                                 : "";
+    const char *age = ts->p->op_version < 3 ? "before torch 1.5, " : "";
+    if (zip_find_in_root(cx, ts->zip, "byteorder"))
+        age = "torch 2.1 or later, ";
     return str_fmt(cx, "TorchScript archive (%s%soperators of version %d)",
                    ts->p->traced ? "traced, " : "", age, ts->p->op_version);
 }

@@ -6,11 +6,15 @@
 
 #include "front/internal.h"
 
-#define WORDS(X)                                                                                                          \
-    X(and) X(as) X(class) X(def) X(elif) X(else) X(for) X(from) X(if) X(import) X(in) X(is) X(not) X(or) X(pass) X(range) \
-    X(return) X(while) X(with) X(True) X(False) X(None) X(inf) X(nan) X(infj) X(nanj) X(CONSTANTS) X(torch) X(ops) \
-    X(autograd) X(annotate) X(unchecked_cast) X(uninitialized) X(isinstance) X(getattr) X(self) X(Final) X(Union) \
-    X(op_version_set) X(__annotations__) X(__parameters__) X(__buffers__) X(__forward_pre_hooks__) X(__forward_hooks__)
+/* clang-format off */
+#define WORDS(X) \
+    X(and) X(as) X(class) X(def) X(elif) X(else) X(for) X(from) X(if) X(import) X(in) X(is) \
+    X(not) X(or) X(pass) X(range) X(return) X(while) X(with) X(True) X(False) X(None) X(inf) \
+    X(nan) X(infj) X(nanj) X(CONSTANTS) X(torch) X(ops) X(autograd) X(annotate) \
+    X(unchecked_cast) X(uninitialized) X(isinstance) X(getattr) X(self) X(Final) X(Union) \
+    X(op_version_set) X(__annotations__) X(__parameters__) X(__buffers__) \
+    X(__forward_pre_hooks__) X(__forward_hooks__)
+/* clang-format on */
 
 enum {
 #define X(w) W_##w,
