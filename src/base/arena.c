@@ -176,7 +176,7 @@ static void link_block(Block *b)
 
 static void *block_new(Arena *a, size_t size)
 {
-    Block *b = pages_new(sizeof *b, size);
+    Block *b = fault_of_size(size) ? NULL : pages_new(sizeof *b, size);
     if (!b)
         return NULL;
     *b = (Block){ .older = a->blocks, .of = a, .size = size, .number = a->n_block++ };
@@ -359,7 +359,7 @@ static void *block_grow(Ctx *cx, Block *b, size_t size)
     if (!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep) + (size - b->size),
                   "bytes of memory"))
         return NULL;
-    Block *grown = pages_grow(b, sizeof *b, b->size, size);
+    Block *grown = fault_of_size(size) ? NULL : pages_grow(b, sizeof *b, b->size, size);
     if (!grown) {
         fail(cx, E_MEMORY, "out of memory");
         return NULL;

@@ -291,6 +291,8 @@ void out_remove_all(void);
 /* For tests: the next n allocations of this thread succeed, every later one fails; negative: none
  * fails. */
 void fault_after(long n);
+/* The same of arrays of more than `bytes` bytes, and of room for weights: others do not count. */
+void fault_over(size_t bytes, long n);
 /* And the basic blocks that this thread has run. */
 uint64_t work_done(void);
 void __sanitizer_cov_trace_pc(void);

@@ -13,6 +13,12 @@ MUST_USE void *pages_new(size_t head, size_t size);
 MUST_USE void *pages_grow(void *p, size_t head, size_t old, size_t size);
 void pages_free(void *p, size_t head, size_t size);
 
+#ifdef PT2ONNX_FAULTS
+bool fault_of_size(size_t size); /* is an array of so many bytes to be refused? */
+#else
+static inline bool fault_of_size(size_t size) { return (void)size, false; }
+#endif
+
 bool arena_spent(const Arena *a); /* malloc has refused: the arena lives on its reserve */
 
 bool strings_init(Ctx *cx);

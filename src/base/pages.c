@@ -37,6 +37,25 @@ static bool fault_now(void)
     return false;
 }
 
+static _Thread_local size_t fault_bytes = SIZE_MAX;
+static _Thread_local long fault_large_countdown;
+
+void fault_over(size_t bytes, long n)
+{
+    fault_bytes = n < 0 ? SIZE_MAX : bytes;
+    fault_large_countdown = n;
+}
+
+bool fault_of_size(size_t size)
+{
+    if (size <= fault_bytes)
+        return false;
+    if (fault_large_countdown == 0)
+        return true;
+    fault_large_countdown--;
+    return false;
+}
+
 /* The compiler puts a call in front of each basic block: what a test counts as work, whatever the
  * machine and its load. */
 static _Thread_local uint64_t blocks_run;

@@ -290,7 +290,7 @@ uint8_t *room_take(Ctx *cx, uint64_t size)
     uint8_t *p = size <= SPARE ? cx->spare : NULL;
     if (p)
         cx->spare = NULL;
-    else if (size < SIZE_MAX)
+    else if (size < SIZE_MAX && !fault_of_size((size_t)size))
         p = pages_new(0, size <= SPARE ? SPARE : (size_t)size);
     return p;
 }
