@@ -1,10 +1,10 @@
 /* branch.c - a condition that ONNX decides: both branches run from the same state (branch_run.c),
  * and If joins what differs (join.c).
  *
- * A branch that raises is no branch: the condition becomes a fact, or a check that is dropped with
- * a note. Where branches cannot be joined and the condition asks whether anything was found (a size
- * that data tell, 0 or not), the branch for something is taken: an assumption, made in a restart
- * (facts.c), told and kept in the metadata. */
+ * A branch that raises is never taken: the condition becomes a fact, or a check that is dropped
+ * with a note. Where branches cannot be joined and the condition asks whether anything was found (a
+ * size that data tell, 0 or not), the branch for something is taken: an assumption, made in a
+ * restart (facts.c), told and kept in the metadata. */
 #include "eval/branch/branch.h"
 
 /* ---- branches that raise ---- */
@@ -63,7 +63,7 @@ bool raises_surely(const Block *b)
     return false;
 }
 
-/* Both branches raise: so does the branch. */
+/* Both branches raise: so does the if. */
 static Flow raise_again(Eval *ev)
 {
     if (ev->staged > 0)

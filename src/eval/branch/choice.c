@@ -1,9 +1,9 @@
 /* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one
- * branch of a branch, "b" in the other.
+ * branch of an if, "b" in the other.
  *
- * It is a set of known values and the place of the one that holds, an int. Operators that only look
- * at it run once for each value while the model is converted; what they give is chosen by the same
- * int. So `mode == "a"` is a table of bools and a Gather. */
+ * Such a value is a set of known values and the place of the one that holds, an int. An operator
+ * that only looks at it runs once for each of them while the model is converted, and its results
+ * are chosen by the same int: `mode == "a"` is a table of bools and a Gather. */
 #include "eval/branch/choice.h"
 
 #include "eval/lists/stacked.h"
@@ -196,13 +196,14 @@ bool choice_fail(Ctx *cx, const Choice *c)
 Ox choice_ox(Graph *g, const Choice *c)
 {
     Ox *text = new_array(g->cx, Ox, c->n);
+    if (!text)
+        return POISON;
     Ox axis = ox_ints(g, (int64_t[]){ 0 }, 1);
-    for (int64_t i = 0; text && i < c->n; i++) {
+    for (int64_t i = 0; i < c->n; i++) {
         Ox one = ox_string(g, c->at[i].s);
         text[i] = ox_g(g, "Unsqueeze", one, axis);
     }
-    Ox all = text ? ox_make(g, "Concat", (OxList){ text, (size_t)c->n }, ATTRS(INT("axis", 0)))
-                  : POISON;
+    Ox all = ox_make(g, "Concat", (OxList){ text, (size_t)c->n }, ATTRS(INT("axis", 0)));
     Ox at = ox_dim_value(g, c->index.dim);
     return ox_g_with(g, "Gather", INPUTS(all, at), INT("axis", 0));
 }

@@ -330,7 +330,7 @@ static Value joined_tensor(Join *j, Tensor *a, Tensor *b, Ox v)
     Tensor *t = tensor_new(cx, v);
     if (!tensor_set_kind(j->ev->g, t, a ? a : b))
         return join_never(j,
-                          "an branch of an if gives a quantised tensor whose scale it computes: "
+                          "a branch of an if gives a quantised tensor whose scale it computes: "
                           "dequantize it there");
     t->contiguous = is_contiguous(j, a) && is_contiguous(j, b) ? YES : UNKNOWN;
     if (a)

@@ -1,9 +1,9 @@
-/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one branch of a
- * branch sets a key, or a run before this one has.
+/* dynamic_dict.c - dicts of which only the running model knows what keys they have: one branch of
+ * an if sets a key, or a run before this one has.
  *
  * The entry of such a key holds a value and whether the key is there (a Maybe of a key). `k in d`
- * gives that; d[k] may be asked for where a condition has told it. The order of the keys may be
- * open too, so what goes through them is refused, as is every other operator. */
+ * gives whether it is there; d[k] may be asked for where a condition has said that it is. The order
+ * of the keys may be dynamic too, so every operator that goes through them is refused. */
 #include "eval/lists/dynamic_dict.h"
 
 #include "eval/branch/carry.h"

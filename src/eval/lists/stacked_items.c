@@ -390,7 +390,8 @@ bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
 const Parts *items_copy(Ctx *cx, const Parts *p)
 {
     Parts *copy = new(cx, Parts);
-    *copy = (Parts){ p->like, mem_copy(cx, p->at, p->n * sizeof *p->at), p->n };
+    ItemType *at = mem_copy(cx, p->at, p->n * sizeof *p->at);
+    *copy = (Parts){ p->like, at, at ? p->n : 0 };
     return copy;
 }
 

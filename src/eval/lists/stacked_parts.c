@@ -183,9 +183,10 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
     const char *elem = s->item.parts->at[0].elem;
     Ox axis = ox_ints(ev->g, (int64_t[]){ 1 }, 1);
     Ox *column = new_array(cx, Ox, like->n);
+    if (!column)
+        return false;
     for (int64_t i = 0; i < like->n; i++) {
-        if (!column || !val_is_plain_number(like->at[i].v) ||
-            strcmp(s->item.parts->at[i].elem, elem))
+        if (!val_is_plain_number(like->at[i].v) || strcmp(s->item.parts->at[i].elem, elem))
             return fail(cx, E_UNSUPPORTED,
                         "torch.tensor of a list of lists whose length only the running model "
                         "knows, which hold more than numbers of one kind");
@@ -195,9 +196,8 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
     DType t = strcmp(elem, "float") ? s->item.parts->at[0].type->dtype : DT_FLOAT;
     if (type.tag == V_INT)
         t = dtype_of_c10(type.i, NULL);
-    Ox joined = column
-        ? ox_make(ev->g, "Concat", (OxList){ column, (size_t)like->n }, ATTRS(INT("axis", 1)))
-        : POISON;
+    OxList columns = { column, (size_t)like->n };
+    Ox joined = ox_make(ev->g, "Concat", columns, ATTRS(INT("axis", 1)));
     *out = val_tensor(cx, ox_cast(ev->g, joined, t));
     return !ctx_failed(cx);
 }
@@ -252,12 +252,13 @@ static bool sort_tuples(Eval *ev, Stacked *s, List *l, bool reverse, Value *out)
                   "items in the order of the places");
         return false;
     }
-    Ox order = stacked_is_readable(ev, s) ? sorted_places(ev, s, reverse) : POISON;
+    if (!column || !stacked_is_readable(ev, s))
+        return false;
+    Ox order = sorted_places(ev, s, reverse);
     for (size_t i = 0; i < s->item.parts->n; i++) {
-        Ox whole = ox_ok(order) ? stacked_whole(ev, s->column[i]) : POISON;
-        Ox at = ox_ok(whole) ? ox_g_with(ev->g, "Gather", INPUTS(whole, order), INT("axis", 0))
-                             : POISON;
-        if (!column || !ox_ok(at))
+        Ox whole = stacked_whole(ev, s->column[i]);
+        Ox at = ox_g_with(ev->g, "Gather", INPUTS(whole, order), INT("axis", 0));
+        if (!ox_ok(at))
             return false;
         column[i] = stacked_new(cx, s->column[i]->item, at);
     }
@@ -329,8 +330,10 @@ bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
         return stacked_op(ev, name, args, n, out) == DONE;
     op.column = new_array(cx, Stacked *, op.item.parts->n);
     op.out = new_array(cx, Value, op.item.parts->n);
-    for (size_t i = 0; op.column && op.out && i < op.item.parts->n; i++)
+    if (!op.column || !op.out)
+        return false;
+    for (size_t i = 0; i < op.item.parts->n; i++)
         if (!run_part(&op, i))
             return false;
-    return op.column && op.out && finish(&op, out);
+    return finish(&op, out);
 }

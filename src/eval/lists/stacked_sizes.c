@@ -28,12 +28,14 @@ static int most_items(Ctx *cx, Dim n)
 static Ox filling_of(Eval *ev, Str name, const OpArg *args, size_t n)
 {
     OpArg *plain = new_array(ev->cx, OpArg, n);
-    for (size_t i = 0; plain && i < n; i++) {
+    if (!plain)
+        return POISON;
+    for (size_t i = 0; i < n; i++) {
         plain[i] = args[i];
         if (args[i].v.tag == V_LIST && args[i].v.list->stacked)
             plain[i].v = val_list(ev->cx, NULL, 0, "int");
     }
-    Value made = plain ? op_call(ev->g, name, NULL, plain, n, NULL, 0) : val_poison();
+    Value made = op_call(ev->g, name, NULL, plain, n, NULL, 0);
     return made.tag == V_TENSOR ? tensor_read(ev->g, made.t) : POISON;
 }
 

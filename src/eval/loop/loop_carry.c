@@ -150,8 +150,10 @@ static Stacked *rebuild_columns(Loop *l, const Stacked *was, Leaf *leaf, bool be
     size_t n = was->item.parts->n;
     Stacked **column = new_array(cx, Stacked *, n);
     const Parts *parts = items_copy(cx, was->item.parts);
+    if (!column || parts->n < n)
+        return NULL;
     for (size_t i = 0; i < n; i++) {
-        if (!column || !(column[i] = rebuild_column(l, &leaf[i], behind)))
+        if (!(column[i] = rebuild_column(l, &leaf[i], behind)))
             return NULL;
         parts->at[i] = column[i]->item;
     }

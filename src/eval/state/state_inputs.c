@@ -151,13 +151,15 @@ static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
     }
     size_t each = (size_t)dtype_bytes(item.type->dtype, (uint64_t)numel);
     uint8_t *all = new_array(cx, uint8_t, (size_t)l->n *each + 1);
+    if (!all)
+        return NULL;
     for (int64_t i = 0; i < l->n; i++) {
         Ox v = stacked_item_ox(ev, l->at[i].v, item);
-        if (!all || !ox_ok(v) || v->kind != OX_CONST || ox_dtype(v) != item.type->dtype ||
+        if (!ox_ok(v) || v->kind != OX_CONST || ox_dtype(v) != item.type->dtype ||
             const_numel(v->k) != numel || !const_read(cx, v->k, all + (size_t)i * each))
             return NULL;
     }
-    return all ? const_make(cx, item.type->dtype, item.type->rank + 1, dim, all) : NULL;
+    return const_make(cx, item.type->dtype, item.type->rank + 1, dim, all);
 }
 
 /* What a list of this shape holds, as ItemType names it. */
