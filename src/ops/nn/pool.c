@@ -193,7 +193,8 @@ static Ox sums_by_windows(Op *op, const Pool *p)
 /* ---- max pools that MaxPool does not do: the elements of a window beyond the border are replaced
  * by its nearest element inside ---- */
 
-/* Window k of axis i, whose taps from low to high are in the image. False: none is. */
+/* -> the taps, low to high, that are in the image of the window that begins at `from` along axis i,
+ * of this size. False: none is. */
 static bool taps_inside(const Pool *p, int i, int64_t size, int64_t from, int64_t *low,
                         int64_t *high)
 {

@@ -375,7 +375,7 @@ static bool sizes_in_range(Op *op, Ox x, const Target *t)
     return true;
 }
 
-/* Resize's own cases are told apart first, as they need no static sizes. */
+/* Sizes must be static from where Resize is ruled out, except for nearest pixels. */
 Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
