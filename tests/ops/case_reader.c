@@ -53,13 +53,27 @@ static Ox constant(Reader *r, DType t, int rank, const int64_t *dims, const doub
     return ox_cast(r->g, v, t);
 }
 
+/* The number at r->at; where there is none r fails and stays there. */
+static double number_at(Reader *r)
+{
+    char *end;
+    double v = strtod(r->at, &end);
+    r->failed |= end == r->at;
+    r->at = end;
+    return v;
+}
+
 static Value tensor(Reader *r, DType t, bool is_const, bool number)
 {
     Dim dims[MAX_RANK];
     int64_t sizes[MAX_RANK], numel = 1;
     int rank = 0;
-    while (!take(r, "]")) {
+    while (!r->failed && !take(r, "]")) {
         size_t n = strcspn(r->at, ",]");
+        if (!r->at[n] || rank == MAX_RANK) {
+            r->failed = true;
+            return val_poison();
+        }
         dims[rank] = dim_parse(r->cx, r->at, n);
         if (!dims[rank] || !dim_known(dims[rank], &sizes[rank]))
             sizes[rank] = 2;
@@ -76,7 +90,11 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
                 at[k] = fill(t, k, r->tensors);
             break;
         }
-        at[k] = strtod(r->at, &r->at);
+        at[k] = number_at(r);
+    }
+    if (r->failed || !strchr(",)]", *r->at)) { /* too few values, or too many */
+        r->failed = true;
+        return val_poison();
     }
     Str name = str_fmt(r->cx, "a%d", r->tensors++);
     Ox v = is_const || number ? constant(r, t, rank, sizes, at)
@@ -110,10 +128,9 @@ static Value list(Reader *r, const char *end)
     while (!take(r, end)) {
         vec_push(r->cx, &items, value(r));
         take(r, ",");
-        if (!*r->at) {
-            r->failed = true;
-            break;
-        }
+        r->failed |= !*r->at;
+        if (r->failed)
+            return val_poison();
     }
     if (*end == ')')
         return val_tuple(r->cx, items.at, (int64_t)items.n);
@@ -195,16 +212,13 @@ static Value value(Reader *r)
     }
     size_t n = strcspn(r->at, ",)] ");
     DType named = dtype_named(r->at, n);
-    char *end;
     if (named != DT_NONE) {
         r->at += n;
         return (Value){ .tag = V_DTYPE, .dtype = named };
     }
     bool fraction = memchr(r->at, '.', n) || memchr(r->at, 'e', n) || memchr(r->at, 'n', n);
-    double f = strtod(r->at, &end);
     int64_t i = strtoll(r->at, NULL, 10);
-    r->failed |= end == r->at;
-    r->at = end == r->at ? end + strlen(end) : end;
+    double f = number_at(r);
     return fraction ? val_float(f) : val_int(i);
 }
 

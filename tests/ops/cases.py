@@ -13,6 +13,10 @@ PARTS = {"c64": "f32", "c128": "f64"}                                   # comple
 TENSOR = re.compile(r"(const |num )?(f16|bf16|f32|f64|i8|u8|i16|i32|i64|b|c64|c128)\[([^\]]*)\]([^,)\]]*)")
 
 
+class Unreadable(Exception):
+    """A case that cannot be read: "FILE:LINE: why"."""
+
+
 class Tensor:
     """One tensor of a case: how it is given, its dtype's short name, its dims (numbers or names) and its values."""
 
@@ -20,6 +24,10 @@ class Tensor:
         self.how, self.short, self.index = how.strip(), short, index
         self.dims = [d.strip() for d in dims.split(",") if d.strip()]
         self.values = [float(v) if short[0] in "fbc" else int(v) for v in text.split()]
+        sizes = [2 if not d.isdigit() else int(d) for d in self.dims]
+        wanted = int(np.prod(sizes, dtype=np.int64)) * (2 if short in PARTS else 1)
+        if self.values and len(self.values) != wanted:
+            raise ValueError("%s[%s] has %d values, not %d" % (short, dims, wanted, len(self.values)))
 
     @property
     def dynamic(self):
@@ -83,18 +91,26 @@ class Spread:
 
 
 class Case:
-    def __init__(self, call, line):
-        self.call, self.line = call, line
+    def __init__(self, call, line, path):
+        self.call, self.line, self.path = call, line, path
         self.results, self.nodes, self.message = [], None, None
         self.tolerance = self.quartiles = None
         self.skip = None
         self.head = HEAD.match(call)
+        if not self.head:
+            raise self.unreadable("a case is a call, name(args)")
         self.name, self.overload = self.head.group(1), self.head.group(2)
 
     def parse(self):
         """(positional, keyword, tensors): values as Python's, tensors as Tensor."""
         reader = _Reader(self.call[self.head.end() - 1:])
-        return reader.arguments() + (reader.tensors,)
+        try:
+            return reader.arguments() + (reader.tensors,)
+        except ValueError as e:
+            raise self.unreadable(e) from None
+
+    def unreadable(self, why):
+        return Unreadable("%s:%d: the case cannot be read: %s: %s" % (self.path, self.line, why, self.call))
 
 
 class _Reader:
@@ -167,7 +183,7 @@ class _Reader:
             return string.group(1)
         word = self.match(r"[^,)\]\s]+")
         if not word:
-            raise ValueError("cannot read %r at %d" % (self.text, self.at))
+            raise ValueError("an argument is missing" if not self.text[self.at:] else "'%s' is no argument" % self.text[self.at:])
         word = word.group(0)
         if word in DTYPES.values():
             return np.dtype(word) if word != "bfloat16" else "bfloat16"
@@ -186,6 +202,8 @@ def read(path):
                 line = re.sub(r"(^|    )#.*$", "", line).rstrip()
             if not line:
                 continue
+            if not cases and re.match(r"!!|->|=\d*>", line):
+                raise Unreadable("%s:%d: a result stands before the first case: %s" % (path, n, line))
             if line.startswith("!! "):
                 cases[-1].message = line[3:]
             elif line.startswith("->"):
@@ -195,7 +213,7 @@ def read(path):
             elif line.startswith("=>"):
                 cases[-1].nodes = line[2:].strip()
             else:
-                cases.append(Case(line, n))
+                cases.append(Case(line, n, path))
             if note:
                 setattr(cases[-1], note.group(1), note.group(2))
     return cases

@@ -294,8 +294,14 @@ static bool make_call(Run *run, const Case *c, Graph *g, Call *call, Value *out)
     bool read = read_call(&r, call);
     if (read)
         *out = op_call(g, call->name, call->overload, call->args.at, call->args.n, NULL, 0);
-    else
-        say(run, c, "the case cannot be read", "name(args)", r.at);
+    else {
+        if (*r.at)
+            fprintf(stderr, "%s:%d: the case cannot be read from '%s' on: %s\n", run->file, c->line,
+                    r.at, c->call);
+        else
+            fprintf(stderr, "%s:%d: the case ends too early: %s\n", run->file, c->line, c->call);
+        run->failures++;
+    }
     free(text);
     return read;
 }

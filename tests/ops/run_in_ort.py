@@ -207,4 +207,7 @@ def main(recorded, folder, files):
 
 if __name__ == "__main__":
     words = [w for w in sys.argv[1:] if w != "--recorded"]
-    sys.exit(main(len(words) < len(sys.argv) - 1, words[0], words[1:]))
+    try:
+        sys.exit(main(len(words) < len(sys.argv) - 1, words[0], words[1:]))
+    except C.Unreadable as e:
+        sys.exit(str(e))
