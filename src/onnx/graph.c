@@ -51,15 +51,18 @@ static void grow_types(Ctx *cx, struct Types *ts)
     ts->n_slot = n;
 }
 
-/* A copy of t with its dims behind it: one small allocation, which never fails. */
+/* A copy of t with dims of its own. Never NULL: without memory for the dims its rank is unknown. */
 static TypeRec *own_type(Ctx *cx, const TypeRec *t)
 {
-    size_t dims = t->rank > 0 ? (size_t)t->rank * sizeof(Dim) : 0;
-    TypeRec *r = mem_alloc(cx, sizeof *r + dims);
+    TypeRec *r = new(cx, TypeRec);
     *r = *t;
     r->dim = NULL;
-    if (dims)
-        r->dim = memcpy(r + 1, t->dim, dims);
+    if (t->rank <= 0)
+        return r;
+    Dim *dim = mem_copy(cx, t->dim, (size_t)t->rank * sizeof *dim);
+    if (!dim)
+        r->rank = -1;
+    r->dim = dim;
     return r;
 }
 

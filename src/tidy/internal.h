@@ -71,7 +71,8 @@ typedef struct Legal {
     Map ops;   /* operator name -> what makes it legal */
 } Legal;
 
-Ox one_axis(Graph *g, int64_t axis);            /* as int64[1] */
+Ox one_axis(Graph *g, int64_t axis); /* as int64[1] */
+Ox permuted(Graph *g, Ox x, const int64_t *perm, int rank);
 Ox swapped_with_last(Graph *g, Ox x, int axis); /* a Transpose; x where axis is the last one */
 Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
 Verdict legal_bitwise(Legal *l, Node *n, Ox *out);

@@ -297,7 +297,9 @@ static bool read_node(In *in, Slice message, Graph *g, Scope *scope)
     n->in = new_array(in->cx, Ox, r.in.n + 1);
     n->out = new_array(in->cx, Ox, r.out.n + 1);
     n->attr = new_array(in->cx, Attr, r.attr.n + 1);
-    if (ctx_failed(in->cx) || !node_inputs(in, n, &r, scope))
+    if (!n->in || !n->out || !n->attr || ctx_failed(in->cx))
+        return false;
+    if (!node_inputs(in, n, &r, scope))
         return false;
     for (size_t i = 0; i < r.attr.n; i++)
         if (!read_attr(in, r.attr.at[i], g, scope, &n->attr[i]))

@@ -9,6 +9,24 @@
 
 Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
 
+Ox permuted(Graph *g, Ox x, const int64_t *perm, int rank)
+{
+    return ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
+}
+
+Ox swapped_with_last(Graph *g, Ox x, int axis)
+{
+    int64_t perm[MAX_RANK];
+    int rank = ox_rank(x);
+    if (axis == rank - 1 || !ox_ok(x))
+        return x;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[axis] = rank - 1;
+    perm[rank - 1] = axis;
+    return permuted(g, x, perm, rank);
+}
+
 /* How many numbers Range gives: ceil((limit - start) / delta), none when that is negative; as
  * int64[1]. */
 static Ox range_count(Graph *g, Ox start, Ox limit, Ox delta)

@@ -35,24 +35,6 @@ static Ox reduce(Graph *g, const char *op, Ox x, const int64_t *axes, size_t n)
     return ox_g_with(g, op, INPUTS(x, ox_ints(g, axes, n)), INT("keepdims", 1));
 }
 
-static Ox transpose(Graph *g, Ox x, const int64_t *perm, int rank)
-{
-    return ox_g_with(g, "Transpose", INPUTS(x), INT_LIST("perm", perm, (size_t)rank));
-}
-
-Ox swapped_with_last(Graph *g, Ox x, int axis)
-{
-    int64_t perm[MAX_RANK];
-    int rank = ox_rank(x);
-    if (axis == rank - 1 || !ox_ok(x))
-        return x;
-    for (int i = 0; i < rank; i++)
-        perm[i] = i;
-    perm[axis] = rank - 1;
-    perm[rank - 1] = axis;
-    return transpose(g, x, perm, rank);
-}
-
 static Ox reshape_to(Graph *g, Ox x, const Dim *dim, int rank)
 {
     bool same = ox_rank(x) == rank;
@@ -447,7 +429,7 @@ static Verdict legal_depth_to_space(Legal *l, Node *n, Ox *out)
     Dim b = dim_int(cx, node_int(n, "blocksize", 1));
     Dim c = ox_dim(n->out[0], 1);
     Ox cut = reshape_to(g, x, (Dim[]){ ox_dim(x, 0), c, b, b, ox_dim(x, 2), ox_dim(x, 3) }, 6);
-    cut = transpose(g, cut, (int64_t[]){ 0, 1, 4, 2, 5, 3 }, 6);
+    cut = permuted(g, cut, (int64_t[]){ 0, 1, 4, 2, 5, 3 }, 6);
     out[0] = reshape_to(g, cut, n->out[0]->type->dim, 4);
     return CHANGED;
 }
