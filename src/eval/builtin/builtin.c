@@ -81,6 +81,8 @@ bool builtin_exists(Ctx *cx, Str name) { return map_get(index_of_rows(cx), name)
 
 /* ---- kinds ---- */
 
+/* Is v of the kind that this letter of a row names? Lists and dicts only where all they hold is
+ * known: the others have operators of their own (eval/lists). */
 static bool is_kind(Value v, char kind)
 {
     ValTag t = v.tag;
@@ -106,7 +108,13 @@ static bool is_kind(Value v, char kind)
     return false;
 }
 
-/* Do the arguments fit the kinds, in order? */
+/* Does v fit a letter; or_none: or is it None? */
+static bool fits(Value v, char kind, bool or_none)
+{
+    return is_kind(v, kind) || (or_none && v.tag == V_NONE);
+}
+
+/* Do the n arguments fit the kinds, in order? */
 static bool kinds_fit(const char *k, const OpArg *args, size_t n)
 {
     size_t i = 0;
@@ -117,8 +125,8 @@ static bool kinds_fit(const char *k, const OpArg *args, size_t n)
             continue;
         }
         bool or_none = k[1] == '?';
-        if (i < n ? !is_kind(args[i].v, *k) && !((or_none || optional) && args[i].v.tag == V_NONE)
-                  : !optional)
+        bool ok = i < n ? fits(args[i].v, *k, or_none || optional) : optional;
+        if (!ok)
             return false;
         i++;
         k += or_none;
@@ -139,8 +147,8 @@ static int place_of_name(const char *names, Str name)
     return -1;
 }
 
-/* Named arguments to their places; those between read as None. False: a name that the row does not
- * have. */
+/* Puts named arguments into their places: f(x, dim=1) of names "self,start,dim" is x, None, 1. *out
+ * is args itself when no argument has a name. False: the row has no such name. */
 static bool in_order(Ctx *cx, const BuiltinRow *row, const OpArg *args, size_t n, const OpArg **out,
                      size_t *n_out)
 {
@@ -156,6 +164,8 @@ static bool in_order(Ctx *cx, const BuiltinRow *row, const OpArg *args, size_t n
             return false;
         if (!placed) {
             placed = new_array(cx, OpArg, MOST);
+            if (!placed)
+                return false;
             for (size_t k = 0; k < MOST; k++)
                 placed[k].v = k < i ? args[k].v : val_none();
             *n_out = i;

@@ -20,20 +20,20 @@ typedef struct Builtin {
 /* False after fail(). */
 typedef bool (*BuiltinFn)(Builtin *b, Value *out);
 
-/* Kinds, a letter for each argument:
- *   i int, maybe symbolic     n int or float, maybe symbolic     b bool, maybe symbolic
- *   I int                     N int or float     f float         B bool
- *   c complex                 C int, float or complex
- *   s str   l list   d dict   t tuple   T tensor   D device   e enum   * anything
+/* Kinds, a letter for each argument; a small letter of i, n and b takes symbolic ones too:
+ *
+ *     i I  int                b B  bool              f  float      c  complex    s  str
+ *     n N  int or float       C    int, float or complex           D  device     e  enum
+ *     l    list               d    dict              t  tuple      T  tensor     *  anything
+ *
  * A letter and '?' takes None too; behind '|' arguments may be missing (they read as None); a last
- * '+' takes any number more. Names of arguments that callers may name stand in `names`,
- * comma-separated, in order. */
+ * '+' takes any number more. */
 typedef struct BuiltinRow {
     const char *name, *kinds;
     BuiltinFn fn;
-    int64_t datum;    /* members of a family differ by this, */
-    const char *text; /* and this */
-    const char *names;
+    int64_t datum;     /* members of a family differ by this .. */
+    const char *text;  /* .. and this */
+    const char *names; /* of arguments that callers may name: "a,b,c", in order */
 } BuiltinRow;
 
 extern const BuiltinRow builtin_numbers[], builtin_math[], builtin_compare[], builtin_lists[],
@@ -56,13 +56,17 @@ static inline int64_t int_or(const Builtin *b, size_t i, int64_t deflt)
 
 /* ---- numbers, for the other families ---- */
 
+/* Is v a concrete int, float or bool? */
 static inline bool is_real(Value v)
 {
     return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL;
-} /* and known */
+}
+/* As a double: True is 1. */
 static inline double real_of(Value v)
 {
-    return v.tag == V_FLOAT ? v.f : v.tag == V_BOOL ? v.b : (double)v.i;
+    if (v.tag == V_FLOAT)
+        return v.f;
+    return v.tag == V_BOOL ? v.b : (double)v.i;
 }
 static inline bool is_symbolic_float(Value v) { return v.tag == V_SYMFLOAT; }
 static inline bool is_symbolic_int(Value v) { return v.tag == V_SYMINT; }

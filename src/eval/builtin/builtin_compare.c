@@ -122,8 +122,8 @@ static bool has_symbolic(Value v)
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
 }
 
-/* Lists of dims are equal when every pair is: one that differs for sure decides, others are asked
- * together. */
+/* Lists of dims are equal when every pair is. A pair that certainly differs decides; the relations
+ * of the undecided ones are joined: [N, 3] == [4, M] is N == 4 and M == 3. */
 static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value *out)
 {
     *out = val_bool(x->n == y->n);
@@ -133,9 +133,10 @@ static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value
             return builtin_fail(
                 b, "lists of values that are only known when the model runs cannot be compared");
         Tri t = dim_eq(b->cx, p, q);
-        *out = t == NO ? val_bool(false)
-            : t == YES ? *out
-                       : val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
+        if (t == NO)
+            *out = val_bool(false);
+        else if (t == UNKNOWN)
+            *out = val_both(b->g, *out, val_rel(b->cx, REL_EQ, p, q));
     }
     return !ctx_failed(b->cx);
 }
@@ -197,13 +198,21 @@ static bool bits(Builtin *b, Value *out)
     return true;
 }
 
+static bool logic_of_bools(Bits op, bool x, bool y)
+{
+    if (op == BIT_AND)
+        return x && y;
+    return op == BIT_OR ? x || y : x != y;
+}
+
+/* & | ^ of bools: a node only where both are symbolic, or of ^. */
 static bool logic(Builtin *b, Value *out)
 {
     Bits op = (Bits)b->row->datum;
     Value x = b->arg[0].v;
     Value y = b->arg[1].v;
     if (x.tag == V_BOOL && y.tag == V_BOOL) {
-        *out = val_bool(op == BIT_AND ? x.b && y.b : op == BIT_OR ? x.b || y.b : x.b != y.b);
+        *out = val_bool(logic_of_bools(op, x.b, y.b));
         return true;
     }
     if (op == BIT_AND) {

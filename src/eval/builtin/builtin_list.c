@@ -62,11 +62,28 @@ static bool get_tuple_item(Builtin *b, Value *out)
     return true;
 }
 
-/* Python's slice: bounds clamp, negative ones count from the end, a negative step walks back. */
+/* Python's slice: the items start, start + step, .. of a list, `count` of them. */
 typedef struct Range {
     int64_t start, count, step;
 } Range;
 
+/* A bound of a slice of n items: negative ones count from the end; clamped to least .. most. */
+static int64_t clamp_bound(int64_t i, int64_t n, int64_t least, int64_t most)
+{
+    if (i < 0 && i != INT64_MIN)
+        i += n;
+    if (i < least)
+        return least;
+    return i > most ? most : i;
+}
+
+/* How many steps lead from `from` to before `to`. */
+static int64_t n_steps(int64_t from, int64_t to, int64_t step)
+{
+    return to > from ? (to - from - 1) / step + 1 : 0;
+}
+
+/* [start:end:step], the arguments 1 to 3, of n items. [::-1] of 3 is start 2, count 3, step -1. */
 static bool slice_range(Builtin *b, int64_t n, Range *r)
 {
     int64_t step = int_or(b, 3, 1);
@@ -78,14 +95,11 @@ static bool slice_range(Builtin *b, int64_t n, Range *r)
     int64_t most = step < 0 ? n - 1 : n;
     int64_t start = int_or(b, 1, step < 0 ? INT64_MAX : 0);
     int64_t end = int_or(b, 2, step < 0 ? INT64_MIN : INT64_MAX);
-    start = start < 0 && start != INT64_MIN ? start + n : start;
-    end = end < 0 && end != INT64_MIN ? end + n : end;
-    start = start < least ? least : start > most ? most : start;
-    end = end < least ? least : end > most ? most : end;
+    start = clamp_bound(start, n, least, most);
+    end = clamp_bound(end, n, least, most);
     r->start = start;
     r->step = step;
-    r->count = step > 0 ? (end > start ? (end - start - 1) / step + 1 : 0)
-                        : (start > end ? (start - end - 1) / -step + 1 : 0);
+    r->count = step > 0 ? n_steps(start, end, step) : n_steps(end, start, -step);
     return true;
 }
 
@@ -201,9 +215,7 @@ static bool extend(Builtin *b, Value *out)
 static bool insert(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
-    int64_t i = b->arg[1].v.i;
-    i = i < 0 ? i + l->n : i;
-    list_insert(b->cx, l, i < 0 ? 0 : i > l->n ? l->n : i, b->arg[2].v);
+    list_insert(b->cx, l, clamp_bound(b->arg[1].v.i, l->n, 0, l->n), b->arg[2].v);
     *out = val_none();
     return true;
 }
@@ -289,8 +301,10 @@ static bool sort_values(Value *at, Value *scratch, int64_t n, bool reverse)
             int64_t i = from;
             int64_t k = mid;
             for (int64_t o = from; o < end; o++) {
-                bool right = i >= mid ||
-                    (k < end && item_less(at[reverse ? i : k], at[reverse ? k : i], &known));
+                bool right = i >= mid;
+                if (!right && k < end)
+                    right = reverse ? item_less(at[i], at[k], &known)
+                                    : item_less(at[k], at[i], &known);
                 if (!known)
                     return false;
                 scratch[o] = right ? at[k++] : at[i++];
@@ -374,6 +388,7 @@ static bool repeat_list(Builtin *b, Value *out)
     return true;
 }
 
+/* l *= times */
 static bool repeat_in_place(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
@@ -416,26 +431,29 @@ static bool list_of_text(Builtin *b, Value *out)
 
 /* ---- numbers of a list ---- */
 
-/* The smaller (datum 0) or larger of two; tensors and symbolic ints go to the number rows one by
- * one. */
+/* *out = NAME(*out, v), of a list's items one by one; what: for messages. */
+static bool fold_item(Builtin *b, const char *name, const char *what, Value v, Value *out)
+{
+    OpArg both[2] = { { NULL, *out }, { NULL, v } };
+    if (builtin_call(b->ev, str_of(b->cx, name), both, 2, out) == DONE)
+        return true;
+    return !ctx_failed(b->cx) && builtin_fail(b, "%s of a list of %s", what, val_kind(v));
+}
+
+/* min (datum 0) or max of a list: bools here, the others by the rows of two numbers. */
 static bool extreme_of_list(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
-    Str pair = str_of(b->cx, b->row->datum ? "prim::max" : "prim::min");
+    bool max = b->row->datum;
     if (l->n == 0)
-        return builtin_fail(b, "%s of an empty list", b->row->datum ? "max" : "min");
+        return builtin_fail(b, "%s of an empty list", max ? "max" : "min");
     *out = l->at[0].v;
     for (int64_t i = 1; i < l->n; i++) {
-        if (out->tag == V_BOOL && l->at[i].v.tag == V_BOOL) {
-            *out = val_bool(b->row->datum ? out->b || l->at[i].v.b : out->b && l->at[i].v.b);
-            continue;
-        }
-        OpArg both[2] = { { NULL, *out }, { NULL, l->at[i].v } };
-        if (builtin_call(b->ev, pair, both, 2, out) != DONE)
-            return ctx_failed(b->cx)
-                ? false
-                : builtin_fail(b, "%s of a list of %s", b->row->datum ? "max" : "min",
-                               val_kind(l->at[i].v));
+        Value v = l->at[i].v;
+        if (out->tag == V_BOOL && v.tag == V_BOOL)
+            *out = val_bool(max ? out->b || v.b : out->b && v.b);
+        else if (!fold_item(b, max ? "prim::max" : "prim::min", max ? "max" : "min", v, out))
+            return false;
     }
     return true;
 }
@@ -461,27 +479,26 @@ static bool extreme_of_lists(Builtin *b, Value *out)
     return true;
 }
 
-/* Ints add up in 32 bits: PyTorch's sum() does, and a model may have been trained with it. Symbolic
- * ones stay what they are. */
+/* Ints add up in 32 bits, as in PyTorch's sum(), with which a model may have been trained. Symbolic
+ * sums are not cut off. */
 static bool sum_of_list(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
-    Str add = str_of(b->cx, "aten::add");
     bool ints = !l->elem || str_is(l->elem, "int");
     *out = val_int(0);
     if (l->elem && str_is(l->elem, "float"))
         *out = val_float(0);
     for (int64_t i = 0; i < l->n; i++) {
         Value v = l->at[i].v.tag == V_BOOL ? val_int(l->at[i].v.b) : l->at[i].v;
-        OpArg both[2] = { { NULL, *out }, { NULL, v } };
-        if (builtin_call(b->ev, add, both, 2, out) != DONE)
-            return ctx_failed(b->cx) ? false : builtin_fail(b, "sum of a list of %s", val_kind(v));
+        if (!fold_item(b, "aten::add", "sum", v, out))
+            return false;
     }
     if (out->tag == V_INT && ints)
         *out = val_int((int32_t)(uint32_t)(uint64_t)out->i);
     return true;
 }
 
+/* any (datum 1) or all: an item that decides does so, whatever the symbolic ones are. */
 static bool any_or_all(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
@@ -572,7 +589,10 @@ static bool dict_pop(Builtin *b, Value *out)
     const Cell *c = dict_find(b->cx, b->arg[0].v.dict, b->arg[1].v);
     if (!c && b->n < 3)
         return no_key(b, b->arg[1].v);
-    *out = b->row->datum ? val_none() : c ? c->v : b->arg[2].v;
+    if (b->row->datum)
+        *out = val_none();
+    else
+        *out = c ? c->v : b->arg[2].v;
     if (c)
         dict_remove(b->cx, b->arg[0].v.dict, b->arg[1].v);
     return true;
@@ -654,10 +674,11 @@ static bool dict_of_pairs(Builtin *b, Value *out)
 /* _single _pair _triple _quadruple: a number becomes a list of so many */
 static bool times_n(Builtin *b, Value *out)
 {
-    Value items[4] = { b->arg[0].v, b->arg[0].v, b->arg[0].v, b->arg[0].v };
-    *out = b->arg[0].v.tag == V_LIST
-        ? b->arg[0].v
-        : val_list(b->cx, items, b->row->datum, b->arg[0].v.tag == V_FLOAT ? "float" : "int");
+    Value v = b->arg[0].v;
+    Value items[4] = { v, v, v, v };
+    *out = v;
+    if (v.tag != V_LIST)
+        *out = val_list(b->cx, items, b->row->datum, v.tag == V_FLOAT ? "float" : "int");
     return true;
 }
 

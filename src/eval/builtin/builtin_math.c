@@ -35,6 +35,7 @@ typedef enum {
     F_RADIANS
 } Unary;
 
+/* One case for each function of a number. */
 static double unary_of(Unary f, double x)
 {
     const double pi = 3.14159265358979323846;
@@ -130,8 +131,13 @@ static bool factorial(Builtin *b, Value *out)
 
 static bool ldexp_number(Builtin *b, Value *out)
 {
+    enum { MOST = 5000 }; /* beyond any double's exponent */
     int64_t e = b->arg[1].v.i;
-    *out = val_float(ldexp(real_of(b->arg[0].v), e > 5000 ? 5000 : e < -5000 ? -5000 : (int)e));
+    if (e > MOST)
+        e = MOST;
+    if (e < -MOST)
+        e = -MOST;
+    *out = val_float(ldexp(real_of(b->arg[0].v), (int)e));
     return true;
 }
 
@@ -163,13 +169,14 @@ static bool polar(Builtin *b, Value *out)
 
 static bool angle(Builtin *b, Value *out)
 {
+    const double pi = 3.14159265358979323846;
     Value v = b->arg[0].v;
     if (v.tag == V_COMPLEX)
         *out = val_float(atan2(v.c[1], v.c[0]));
+    else if (isnan(real_of(v)))
+        *out = val_float(real_of(v));
     else
-        *out = val_float(isnan(real_of(v))    ? real_of(v)
-                             : real_of(v) < 0 ? 3.14159265358979323846
-                                              : 0);
+        *out = val_float(real_of(v) < 0 ? pi : 0);
     return true;
 }
 

@@ -25,12 +25,14 @@ Ox double_of(Graph *g, Value v)
 bool float_of_operator(Builtin *b, const char *operator_name, Value *out)
 {
     OpArg *arg = new_array(b->cx, OpArg, b->n);
-    for (size_t i = 0; arg && i < b->n; i++)
+    if (!arg)
+        return false;
+    for (size_t i = 0; i < b->n; i++)
         arg[i] = (OpArg){ .v = val_tensor(b->cx, double_of(b->g, b->arg[i].v)) };
-    Value made = arg ? op_call(b->g, str_of(b->cx, operator_name), NULL, arg, b->n, NULL, 0)
-                     : val_poison();
-    *out = made;
-    return made.tag == V_TENSOR ? give_ox(b, tensor_read(b->g, made.t), out) : !ctx_failed(b->cx);
+    *out = op_call(b->g, str_of(b->cx, operator_name), NULL, arg, b->n, NULL, 0);
+    if (out->tag != V_TENSOR)
+        return !ctx_failed(b->cx);
+    return give_ox(b, tensor_read(b->g, out->t), out);
 }
 
 static bool give_dim(Builtin *b, Dim d, Value *out)
@@ -48,6 +50,7 @@ typedef struct Fraction {
 
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out);
 
+/* The result of Cast, Div, Mul, Add or Sub whose operands are fractions. */
 static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
 {
     Fraction a, b;
@@ -176,6 +179,7 @@ static bool number_to_float(Builtin *b, Value v, Value *out)
     }
 }
 
+/* bool(v); of a symbolic number the relation v != 0. */
 static bool number_to_bool(Builtin *b, Value v, Value *out)
 {
     Dim d;
@@ -310,6 +314,7 @@ static bool arith_ints(Builtin *b, Arith op, int64_t x, int64_t y, Value *out)
     }
 }
 
+/* One case for each operation on floats; y is the right operand. */
 static bool arith_floats(Builtin *b, Arith op, double x, double y, Value *out)
 {
     double r = 0;
@@ -383,6 +388,8 @@ static Ox lesser_or_greater_ox(Graph *g, Ox x, Ox y, const char *relation)
     return ox_g(g, "Where", first, x, y);
 }
 
+/* The operation on floats of which one is symbolic: nodes that compute in double, as PyTorch does.
+ */
 static bool arith_nodes(Builtin *b, Arith op, Value *out)
 {
     static const char *const names[] = {
@@ -470,8 +477,9 @@ static bool floor_or_ceil(Builtin *b, Value *out)
     }
     if (v.tag == V_SYMFLOAT)
         return round_symbolic(b, v.ox, (Rounding)b->row->datum, out);
+    const char *name = up ? "ceil" : "floor";
     if (!isfinite(v.f))
-        return builtin_fail(b, "%s of %s", up ? "ceil" : "floor", isnan(v.f) ? "nan" : "infinity");
+        return builtin_fail(b, "%s of %s", name, isnan(v.f) ? "nan" : "infinity");
     *out = val_int(int_of_double(up ? ceil(v.f) : floor(v.f)));
     return true;
 }
@@ -613,8 +621,8 @@ static bool dynamic_range_length(Builtin *b, Value *out)
         fail_hint(cx, "max(step, 1) says that it goes forth");
         return false;
     }
-    Dim length = dim_ceildiv(cx, forth ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi),
-                             forth ? step : dim_sub(cx, none, step));
+    Dim span = forth ? dim_sub(cx, hi, lo) : dim_sub(cx, lo, hi);
+    Dim length = dim_ceildiv(cx, span, forth ? step : dim_sub(cx, none, step));
     return give_dim(b, length ? dim_max(cx, length, none) : NULL, out);
 }
 

@@ -27,6 +27,7 @@ static Value piece(Builtin *b, const char *s, int64_t n)
 
 typedef enum { CASE_UPPER, CASE_LOWER, CASE_SWAP, CASE_CAPITALIZE, CASE_TITLE } Case;
 
+/* Of ASCII letters, as TorchScript does. */
 static bool change_case(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
@@ -137,6 +138,7 @@ static void add_times(Buf *made, char c, int64_t n)
 }
 
 /* center ljust rjust zfill: datum says which sides are filled */
+/* ljust, rjust, center (datum: where the text's room is), zfill (text set). */
 static bool pad(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
@@ -148,13 +150,15 @@ static bool pad(Builtin *b, Value *out)
         return builtin_fail(b, "the fill character must be one character");
     if (too_wide(b, width))
         return false;
-    char fill = zeros ? '0' : missing(b, 2) ? ' ' : text_of(b, 2)->s[0];
+    char fill = zeros ? '0' : ' ';
+    if (!zeros && !missing(b, 2))
+        fill = text_of(b, 2)->s[0];
     room = width > (int64_t)s->len ? room : 0;
     if (b->row->datum == SIDE_LEFT)
         left = room;
     else if (b->row->datum == SIDE_BOTH)
-        left = width % 2 ? (room + 1) / 2
-                         : room / 2; /* the odd one goes left when the width is odd */
+        left = (room + width % 2) /
+            2; /* an odd room has one more on the left when the width is odd */
     Buf made = buf_new(b->cx);
     add_times(&made, fill, left);
     buf_add(&made, s->s, s->len);
@@ -163,6 +167,7 @@ static bool pad(Builtin *b, Value *out)
     return true;
 }
 
+/* A tab becomes blanks up to the next column that `size` divides; a line end starts at column 0. */
 static bool expand_tabs(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
@@ -170,8 +175,7 @@ static bool expand_tabs(Builtin *b, Value *out)
     int64_t column = 0;
     int64_t total;
     if (!mul_ok(size > 0 ? size : 0, s->len, &total) || too_wide(b, total))
-        return ctx_failed(b->cx) ? false
-                                 : builtin_fail(b, "a tab of %lld columns", (long long)size);
+        return !ctx_failed(b->cx) && builtin_fail(b, "a tab of %lld columns", (long long)size);
     Buf made = buf_new(b->cx);
     for (uint32_t i = 0; i < s->len; i++) {
         if (s->s[i] == '\t') {
@@ -227,6 +231,7 @@ static bool split_at_blanks(Builtin *b, Value *out)
     return true;
 }
 
+/* s.split(sep, most); without sep at blanks. */
 static bool split(Builtin *b, Value *out)
 {
     if (missing(b, 1))
@@ -248,6 +253,7 @@ static bool split(Builtin *b, Value *out)
     return true;
 }
 
+/* s.rsplit(sep, most): the parts are found from the end. */
 static bool rsplit(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
@@ -295,7 +301,8 @@ static bool partition(Builtin *b, Value *out)
     bool last = b->row->datum;
     int64_t at = last ? rfind_in(s->s, 0, s->len, sep) : find_in(s->s, 0, s->len, sep);
     Value empty = piece(b, "", 0);
-    Value parts[3] = { last ? empty : val_str(s), empty, last ? val_str(s) : empty };
+    Value parts[3] = { empty, empty, empty };
+    parts[last ? 2 : 0] = val_str(s);
     if (at >= 0) {
         parts[0] = piece(b, s->s, at);
         parts[1] = val_str(sep);
@@ -307,17 +314,22 @@ static bool partition(Builtin *b, Value *out)
 
 /* ---- searching ---- */
 
-/* [start, end) of find and its like: negative counts from the end, where -1 is the end itself. When
- * it ends before it starts, PyTorch looks at the whole rest, but finds there nothing that is not
- * empty, and that behind the text too; startswith and endswith do. */
+/* A position that counts from `n` when it is negative, and is 0 at least. */
+static int64_t from_end(int64_t i, int64_t n)
+{
+    if (i < 0)
+        i += n;
+    return i < 0 ? 0 : i;
+}
+
+/* [start, end) of find and its like: negative counts from the end, where an end of -1 is the end
+ * itself. In a window that ends before it starts, PyTorch finds only the empty string, and that
+ * behind the text too. */
 static void window(const Builtin *b, int64_t *from, int64_t *to)
 {
     int64_t n = text_of(b, 0)->len;
-    int64_t start = int_or(b, 2, 0);
-    int64_t end = int_or(b, 3, -1);
-    start = start < 0 ? (start + n < 0 ? 0 : start + n) : start;
-    end = end < 0 ? (end + n + 1 < 0 ? 0 : end + n + 1) : end;
-    *from = start;
+    int64_t end = from_end(int_or(b, 3, -1), n + 1);
+    *from = from_end(int_or(b, 2, 0), n);
     *to = end > n ? n : end;
 }
 
@@ -378,6 +390,7 @@ static bool contains_text(Builtin *b, Value *out)
     return true;
 }
 
+/* s.replace(old, by, most); the result is bounded by --limit text. */
 static bool replace(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
@@ -513,13 +526,12 @@ static bool percent_number(Builtin *b, Buf *made, char c, Value v)
         return builtin_fail(b, "%%%c takes a number, got %s", c, val_kind(v));
     if (c == 'd' || c == 'i')
         buf_fmt(made, "%lld", v.tag == V_INT ? (long long)v.i : (long long)v.f);
-    else
-        float_print(
-            made, fmt,
-            (double)(float)(v.tag == V_INT ? (double)v.i : v.f)); /* PyTorch goes through a float */
+    else /* PyTorch goes through a float of 32 bits */
+        float_print(made, fmt, (double)(float)real_of(v));
     return true;
 }
 
+/* Appends v as the conversion %c says. */
 static bool percent_one(Builtin *b, Buf *made, char c, Value v)
 {
     Str text;
@@ -546,6 +558,7 @@ static bool percent_one(Builtin *b, Buf *made, char c, Value v)
     }
 }
 
+/* format % args: %% is a percent sign, every other conversion takes the next argument. */
 static bool percent_format(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);

@@ -140,6 +140,17 @@ static bool same_size(Builtin *b, Value *out)
 
 /* ---- element type ---- */
 
+/* c10's number of the quantised type that stores its numbers as d. */
+static int64_t quantised_code(DType d)
+{
+    switch (d) {
+    case DT_INT8:  return 12;
+    case DT_UINT8: return 13;
+    case DT_UINT4: return 16;
+    default:       return 14;
+    }
+}
+
 /* As TorchScript's int; quantised tensors count as the quantised type of what they store. */
 static bool dtype_of(Builtin *b, Value *out)
 {
@@ -147,7 +158,7 @@ static bool dtype_of(Builtin *b, Value *out)
     DType d = tensor_type(t)->dtype;
     int64_t code = dtype_to_c10(d);
     if (t->kind == QUANT)
-        code = d == DT_INT8 ? 12 : d == DT_UINT8 ? 13 : d == DT_UINT4 ? 16 : 14;
+        code = quantised_code(d);
     if (code < 0)
         return fail(b->cx, E_UNSUPPORTED, "the type %s has no number in TorchScript",
                     dtype_name(d));
@@ -205,9 +216,14 @@ static bool promote(Builtin *b, Value *out)
                      (long long)b->arg[1].v.i);
 }
 
+/* Casts go up: bool, ints, floats, complex numbers. */
 static int category(DType t)
 {
-    return dtype_is_complex(t) ? 3 : dtype_is_float(t) ? 2 : t == DT_BOOL ? 0 : 1;
+    if (dtype_is_complex(t))
+        return 3;
+    if (dtype_is_float(t))
+        return 2;
+    return t == DT_BOOL ? 0 : 1;
 }
 
 static bool can_cast(Builtin *b, Value *out)
