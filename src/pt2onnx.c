@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "front/front.h"
+#include "onnx/wire/model_file.h"
 #include "tidy/tidy.h"
 
 /* ---- errors that outlive their context ---- */

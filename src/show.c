@@ -2,6 +2,8 @@
  * the weights, the program. Nothing is evaluated: what stands here is what the file says. */
 #include "session.h"
 
+#include "onnx/wire/model_file.h"
+
 static void put_heading(Buf *b, const char *title, size_t n)
 {
     buf_fmt(b, "\n%s (%zu)\n", title, n);

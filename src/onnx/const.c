@@ -4,7 +4,7 @@
  * Gathering walks the *source* in its own order, a tile at a time, and scatters into the result: a
  * transposed weight is read front to back once, never element by element. Strides are never
  * negative. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include <assert.h>
 

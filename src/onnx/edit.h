@@ -1,4 +1,6 @@
-/* edit.h - changing a finished graph: what src/tidy may do and a lowering may not. */
+/* edit.h - what src/tidy may do and a lowering may not: rename and share values, change a node in
+ * place, fold it, look into constants, move the origin of a size, see the nodes of complex parts.
+ */
 #ifndef PT2ONNX_EDIT_H
 #define PT2ONNX_EDIT_H
 

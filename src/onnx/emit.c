@@ -3,7 +3,7 @@
  * The order is always the same: poison in, poison out; check arity and types against the newest
  * form; infer; contents (a small int tensor whose items are known dims needs no node); fold small
  * constants; share an equal node that is visible (share.c); append. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include "base/limits.h"
 

@@ -1,11 +1,12 @@
-/* onnx.h - what ONNX itself says: dimensions, types, constants, the graph being built, operators.
+/* onnx.h - what ONNX itself says: element types, dimensions, types, constants, the graph being
+ * built, its building, operators. Files are in wire/model_file.h.
  *
  * One idea: the graph is built by expressions. `ox_g(g, "Add", a, b)` checks types, infers, folds
  * small constants, shares an equal node, appends - and returns a typed value. All of it speaks *one
  * pinned newest form*, opset 26; tidy/legal/legalise.c takes the finished graph down to the target.
  * Values given POISON return POISON and add nothing.
  *
- * Nobody outside onnx/dim*.c compares dimensions: equal pointer means equal, a different pointer
+ * Nobody outside onnx/dim compares dimensions: equal pointer means equal, a different pointer
  * means nothing. */
 #ifndef PT2ONNX_ONNX_H
 #define PT2ONNX_ONNX_H
@@ -386,25 +387,12 @@ typedef struct OpVersion {
     const FormalType *type;
 } OpVersion;
 
-typedef struct Data {
-    DType dtype;
-    int rank;
-    const int64_t *dims;
-    int64_t numel;
-    void *at;
-} Data; /* contiguous elements in memory */
-typedef struct Fold {
-    Ctx *cx;
-    const Node *node; /* attributes through node_int(..) below */
-    const Data *in;   /* at NULL: input not there */
-    Data *out;        /* typed and allocated by the caller from the inferred types; fill `at` */
-} Fold;
-
 /* Sets the types (set_out) and, where it can, the contents (set_items) of n's outputs. False after
  * fail(). */
 typedef bool (*InferFn)(Node *n);
 /* Computes outputs from constant inputs, of any size: used for small constants at emission and, as
  * a recipe, for weights at write time. False without an error: cannot fold this one. */
+typedef struct Fold Fold; /* fold/fold.h */
 typedef bool (*FoldFn)(Fold *f);
 
 typedef struct OnnxOp {
@@ -453,43 +441,5 @@ MUST_USE bool form_lift(
 /* OX_DIMS -> nodes: the value as a real one, usable in g. Made in the root's prelude where its
  * leaves are input dims. */
 Ox dims_to_nodes(Graph *g, Ox v);
-
-/* ---- the file ---- */
-
-typedef enum { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL, WEIGHTS_LINK } WeightsMode;
-typedef struct {
-    Str key, value;
-} Prop;
-typedef struct OpsetImport {
-    Str domain;
-    int64_t version;
-} OpsetImport;
-typedef struct ModelInfo {
-    int opset;
-    VEC(OpsetImport) domains; /* custom ones */
-    VEC(Prop) props;          /* metadata_props of the model */
-    Str graph_name;
-    WeightsMode weights;
-    const char *link_name; /* WEIGHTS_LINK: the archive's file name, relative to the output */
-    bool node_props;       /* source file and line, module path on every node */
-    bool doc_strings;      /* the source line as the node's doc_string too */
-    bool constant_nodes;   /* constants that are no weights are Constant nodes before their first
-                              use */
-    bool initializers_as_inputs; /* initializers stand among the inputs too */
-    Map dim_names;               /* names for sizes of outputs: "y.0" -> Str */
-} ModelInfo;
-
-int onnx_ir_version(int opset); /* the lowest IR version that the opset allows */
-/* Names every value and node (user names first), sizes bottom-up, writes. data: the external file,
- * or NULL when none is wanted. */
-MUST_USE bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
-                         const char *data_name);
-uint64_t wire_size(Ctx *cx, Graph *g,
-                   const ModelInfo *info); /* exact bytes of the single-file model */
-bool wire_fits(
-    Ctx *cx, Graph *g,
-    const ModelInfo *info); /* in one file? The size is computed only when it is near the limit */
-/* An ONNX file back as a graph, types as written, nothing inferred (for show, tests, fuzzing). */
-Graph *wire_read(Ctx *cx, Source *file, ModelInfo *info);
 
 #endif

@@ -4,7 +4,8 @@
  * The join is made once a context, on first use: facts are constant data, rows stand at the foot of
  * each infer_*.c and fold_*.c, and a name that stands in neither has no inference, which
  * `pt2onnx_tables` in tests lists. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
+#include "onnx/infer/infer.h"
 
 #include <stdlib.h>
 

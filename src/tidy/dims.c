@@ -1,15 +1,13 @@
 /* dims.c - shape arithmetic becomes nodes where an operator truly needs the number, and only there.
  *
- *     Reshape(x, [N, 12])            ->  Reshape(x, [-1, 12])
- *         one unknown extent: no node at all
- *     Reshape(x[N,..], [N, 2*H, 3])  ->  Reshape(x, [0, Concat(Mul(Gather(Shape(x)), 2), 3)])
- *         0 copies N. Where another extent of the result may be 0, its 0 would copy too: then
- *         allowzero is set, and N is computed as well
- *     Expand(x[N,1], [N, 4])         ->  Expand(x, [1, 4])
- *         1 leaves an extent as it is
- *     Slice(x, 0, N, axis)           ->  Slice(x, 0, INT64_MAX)
- *         to the end of its axis */
-#include "tidy/internal.h"
+ *     Reshape(x, [N, 12])            ->  Reshape(x, [-1, 12])     one unknown extent: no node
+ *     Reshape(x[N,..], [N, 2*H, 3])  ->  Reshape(x, [0, 2*H, 3])  the 0 copies N
+ *     Expand(x[N,1], [N, 4])         ->  Expand(x, [1, 4])        1 leaves an extent as it is
+ *     Slice(x, 0, N, axis)           ->  Slice(x, 0, INT64_MAX)   to the end of its axis
+ *
+ * What is left (2*H) is Shape, Gather, Mul, Concat. Where it may be 0 beside another extent of x,
+ * that 0 would copy too: allowzero, and N is computed as well. */
+#include "tidy/legal/legal.h"
 
 /* Item i as the number that stands for it, or NULL. */
 typedef Dim (*StandIn)(const Node *n, const Dim *items, int64_t count, int64_t i);

@@ -1,4 +1,5 @@
-/* internal.h - how the passes of src/tidy change a graph.
+/* internal.h - how the passes of src/tidy change a graph; their list; the table of ONNX Runtime's
+ * kernels.
  *
  * One idea: a pass builds the node list anew, front to back. For each node of the old list, inputs
  * already replaced, its step function either keeps it, or emits others (ox_g puts them at the right
@@ -8,7 +9,6 @@
 #define PT2ONNX_TIDY_INTERNAL_H
 
 #include "onnx/edit.h"
-#include "onnx/rules/rules.h"
 #include "tidy/tidy.h"
 
 typedef struct Rewrite Rewrite;
@@ -58,40 +58,7 @@ bool is_reshape(const Node *n);       /* Reshape, Flatten, Squeeze, Unsqueeze */
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
-/* ---- legalising (legalise.c, legal_index.c, legal_parts.c, legal_bits.c, legal_scatter.c, dims.c)
- * ---- */
-
-typedef enum { AS_IT_IS, CHANGED, REFUSED } Verdict;
-typedef struct Legal {
-    Rewrite *rw;
-    Ctx *cx;
-    int target;
-    bool ort;  /* ONNX Runtime must run it */
-    Map rules; /* operator name -> Rule */
-    Map ops;   /* operator name -> what makes it legal */
-} Legal;
-
-Ox one_axis(Graph *g, int64_t axis); /* as int64[1] */
-Ox permuted(Graph *g, Ox x, const int64_t *perm, int rank);
-Ox swapped_with_last(Graph *g, Ox x, int axis); /* a Transpose; x where axis is the last one */
-Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
-Verdict legal_bitwise(Legal *l, Node *n, Ox *out);
-Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
-Verdict legal_einsum(Legal *l, Node *n, Ox *out);
-Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
-Verdict legal_gather_nd(Legal *l, Node *n, Ox *out);
-Verdict legal_pad(Legal *l, Node *n, Ox *out);
-Verdict legal_range(Legal *l, Node *n, Ox *out);
-Verdict legal_reshape(Legal *l, Node *n, Ox *out);
-Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out);
-Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out);
-Verdict legal_slice(Legal *l, Node *n, Ox *out);
-Verdict legal_split(Legal *l, Node *n, Ox *out);
-Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out);
-Verdict legal_topk(Legal *l, Node *n, Ox *out);
-Verdict legal_trilu(Legal *l, Node *n, Ox *out);
-
-/* ---- types (legal_types.c) ---- */
+/* ---- what ONNX Runtime runs (legal/ort_kernels.c) ---- */
 
 typedef struct OrtKernel {
     const char *op;
@@ -102,38 +69,10 @@ typedef struct OrtKernel {
 extern const OrtKernel ort_kernels[];
 extern const int ort_kernels_count;
 
-/* Does ONNX Runtime run n as it stands, or with exact casts around it? */
-bool runs_somehow(const Node *n, int opset);
-/* Exact casts around n where the target's signature, or with `ort` its kernel, does not take a
- * type. May place n. */
-MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
+/* ---- the passes ---- */
 
-/* n, which ONNX Runtime does not run on float64, as nodes that it does (doubles.c); NULL when there
- * is no such form. */
-Ox double_form(const Node *n);
-/* n, which scales the result of a MatMul in float64, in a way that ONNX Runtime's optimizer does
- * not spoil; NULL: it is none. */
-Ox double_scale(const Node *n);
-/* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
-Ox double_factor(Ox v);
-
-/* ---- finding operators (find.c, find_rotary.c, find_attention.c, find_col2im.c) ---- */
-
-/* Is it a RotaryEmbedding that find.rules has matched? Then it is written, unless what has been
- * rewritten since hides it: NULL. */
-bool rotary_fits(const Rewrite *rw, const RuleMatch *m);
-Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in);
-
-/* Is it an Attention? */
-bool attention_fits(const Rewrite *rw, const RuleMatch *m);
-Ox attention_write(Graph *g, const RuleMatch *m, const Ox *in);
-
-/* Is it a Col2Im? */
-bool columns_fit(Graph *g, const RuleMatch *m);
-Ox columns_write(Graph *g, const RuleMatch *m, const Ox *in);
-
-/* the passes, in the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the
- * files of those words */
+/* In the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of
+ * those words. */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
 bool pass_complex(Graph *g, const TidyOptions *o);

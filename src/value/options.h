@@ -3,7 +3,7 @@
 #ifndef PT2ONNX_OPTIONS_H
 #define PT2ONNX_OPTIONS_H
 
-#include "onnx/onnx.h"
+#include "onnx/wire/model_file.h"
 
 /* One -i SPEC. A leaf's path has dots: "batch.image", "xs.0". */
 typedef struct SpecDim {

@@ -1,7 +1,7 @@
 /* fuzz_onnx.c - any bytes as an ONNX model. What is read can be written; what was written reads
  * back, and writing it again gives the same bytes. Models whose outputs need an Identity, or that
  * lack a type, are read but not written. */
-#include "onnx/onnx.h"
+#include "onnx/wire/model_file.h"
 
 #include <stdlib.h>
 

@@ -34,6 +34,7 @@
  *
  * A family whose rows or rules lack a case fails. */
 #include "eval/program.h"
+#include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 

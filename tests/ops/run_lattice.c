@@ -15,6 +15,7 @@
  *
  * --emit writes DIR/K.onnx for the K-th call, all its combinations in one model, and DIR/K.calls,
  * which says what output r0, r1, .. is the result of: lattice_in_ort.py compares the numbers. */
+#include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
 #include "tidy/tidy.h"
 

@@ -6,6 +6,7 @@
  *
  * A refused case prints "NAME OPSET: the message | the hint" instead. */
 #include "onnx/rules/rules.h"
+#include "onnx/wire/model_file.h"
 #include "tidy/tidy.h"
 
 #include <stdio.h>

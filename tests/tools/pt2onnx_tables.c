@@ -8,7 +8,8 @@
  *         or "! MESSAGE"
  *
  * tests/python/test_infer_fold.py compares the answers with the onnx package. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
+#include "onnx/wire/model_file.h"
 
 #include <stdlib.h>
 

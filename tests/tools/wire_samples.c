@@ -1,7 +1,7 @@
 /* wire_samples.c - writes small ONNX models that between them use all that the writer can write,
  * for tests/python/test_wire.py, where onnx.checker and ONNX Runtime look at them. usage:
  * wire_samples DIR */
-#include "onnx/onnx.h"
+#include "onnx/wire/model_file.h"
 
 #include <stdio.h>
 

@@ -4,6 +4,8 @@
 #include "unit/test.h"
 #include "unit/graphs.h"
 
+#include "onnx/fold/fold.h"
+
 /* 0, 1, 2, .. as a constant that emission leaves alone: too large to fold there. */
 static Ox ramp(Graph *g, int rank, const int64_t *dims)
 {

@@ -2,7 +2,8 @@
  * ONNX documentation gives. */
 #include "unit/test.h"
 
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
+#include "onnx/infer/infer.h"
 
 static void complete_and_sorted(void **state)
 {

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "onnx/internal.h"
+#include "onnx/wire/model_file.h"
 
 #include <stdlib.h>
 #include <time.h>

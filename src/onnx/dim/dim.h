@@ -2,9 +2,9 @@
  * Nobody else includes it.
  *
  * dim.c makes expressions, dim_divide.c has division, modulo, min and max, dim_prove.c what is
- * known of one, dim_facts.c what was learnt, dim_text.c the language that they are written in.
- * Functions here take expressions in which all replacements are done (dim_now), the public ones
- * any; those that make one return NULL after an error. */
+ * known of one, dim_facts.c what was learnt, dim_text.c the language that they are written in,
+ * dim_nodes.c the nodes that compute one. Functions here take expressions in which all replacements
+ * are done (dim_now), the public ones any; those that make one return NULL after an error. */
 #ifndef PT2ONNX_ONNX_DIM_H
 #define PT2ONNX_ONNX_DIM_H
 
@@ -143,6 +143,27 @@ Dim dim_now(Dim d); /* with everything replaced that facts have replaced so far 
 bool dim_is_of_scope(const struct Dims *ds,
                      Dim atom); /* made in the innermost scope, or there is none */
 void dim_replace_atom(Dim atom, Dim by);
+
+/* One level of an expression, for dim_nodes.c: what is done to which arguments. */
+typedef enum {
+    DIM_NUMBER,
+    DIM_SYMBOL,
+    DIM_TOTAL,
+    DIM_FACTORS,
+    DIM_QUOTIENT,
+    DIM_REMAINDER,
+    DIM_LEAST,
+    DIM_GREATEST
+} DimShape;
+typedef struct DimView {
+    DimShape shape;
+    int64_t number;
+    uint32_t n;
+    const Dim *arg;
+} DimView;
+DimView dim_view(Ctx *cx, Dim d);
+/* Is this symbol the broadcast of two dims, equal or one of them 1? */
+bool dim_broadcast_of(Dim sym, Dim *a, Dim *b);
 
 /* ---- dim_divide.c ---- */
 

@@ -5,7 +5,7 @@
  * the root for dims of inputs, so that both branches of an If share it. It is appended there, which
  * is before the node that holds the scope we are in. Equal nodes are shared as always, so each
  * dimension is computed once a scope. */
-#include "onnx/internal.h"
+#include "onnx/dim/dim.h"
 
 /* What one value has needed so far: a dimension may stand in many others, which would ask for it
  * again and again. */

@@ -1,7 +1,7 @@
 /* fold_common.c - what all folding functions share: elements as wide numbers, walks over broadcast
- * operands, strided copies. The one idea is in internal.h: floats are computed in double and
+ * operands, strided copies. The one idea is in fold.h: floats are computed in double and
  * rounded once, integers in int64 and cut off. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include <math.h>
 

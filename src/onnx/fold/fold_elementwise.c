@@ -1,7 +1,7 @@
 /* fold_elementwise.c - the value of operators that work item by item, over tiles of wide numbers
- * (see internal.h). Integer division by zero, shifts of negative numbers and the like are not
+ * (see fold.h). Integer division by zero, shifts of negative numbers and the like are not
  * folded: the runtime decides. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include <math.h>
 

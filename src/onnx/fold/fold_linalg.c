@@ -1,6 +1,6 @@
 /* fold_linalg.c - the value of MatMul and Gemm. Sums are kept in double (int64 for integers),
  * rounded once. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 static int64_t *as_ints(const Fold *f, int i)
 {

@@ -1,5 +1,5 @@
 /* fold_misc.c - the value of Constant and of quantisation. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include <math.h>
 

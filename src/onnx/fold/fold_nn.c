@@ -4,7 +4,7 @@
  * Sums are kept in double, rounded once. Where Resize takes its samples is computed in float32, as
  * ONNX Runtime does: a place that lies between two samples is then the same one. Forms that no
  * lowering emits (crops, output_shape, axes) are left to the runtime. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include <math.h>
 

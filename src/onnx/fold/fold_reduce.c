@@ -1,6 +1,6 @@
 /* fold_reduce.c - the value of operators along axes: reductions, ArgMax, running sums, softmax,
  * TopK. Sums are kept in double (in int64 for integers) and rounded once at the end. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* fold_shape.c - the value of operators that move elements without computing: they see bytes, not
  * numbers. The one idea: Transpose, Slice, Expand, Tile and their kin are one strided copy. */
-#include "onnx/internal.h"
+#include "onnx/fold/fold.h"
 
 static int64_t product(const int64_t *d, int n)
 {

@@ -1,7 +1,7 @@
 /* infer_common.c - what all inference functions share: shapes as plain arrays, broadcasting, axes,
  * contents. Dimensions are never compared here: dim_eq, dim_broadcast and dim_require decide, and
  * may answer "unknown". */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 Shape shape_of(Ox v)
 {

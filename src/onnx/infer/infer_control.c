@@ -2,7 +2,7 @@
  * A size that a subgraph makes for itself means nothing outside: it becomes a fresh symbol there,
  * and so does a size in which two branches differ. Branches of different rank give an unknown rank;
  * eval refuses or joins them before it gets here. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 /* ---- dims that cross the border of a scope ---- */
 

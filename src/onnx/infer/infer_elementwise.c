@@ -1,7 +1,7 @@
 /* infer_elementwise.c - operators that work item by item: output shapes are broadcasts of input
  * shapes. Contents of small int tensors go through the arithmetic that shapes are made of; what is
  * not exact on symbols (division that truncates, products that may wrap) is left unknown. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 /* ---- contents ---- */
 

@@ -1,7 +1,7 @@
 /* infer_index.c - operators that pick elements by their place, and those that make a tensor from
  * nothing but sizes. A size that only data decides (how many are not zero, how many are unique)
  * becomes a fresh symbol whose origin is that axis of the output. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
 static bool same_first(Node *n) { return out_like(n, 0, first_type(n), n->in[0]); }

@@ -1,5 +1,5 @@
 /* infer_linalg.c - products: MatMul, Gemm, Einsum, attention. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
 

@@ -1,6 +1,6 @@
 /* infer_nn.c - windows over images (convolution, pooling), normalisation, recurrent layers,
  * resizing and sampling. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
 static bool same_first(Node *n) { return out_like(n, 0, first_type(n), n->in[0]); }

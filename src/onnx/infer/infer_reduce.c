@@ -1,6 +1,6 @@
 /* infer_reduce.c - operators that work along axes: reductions, ArgMax, softmax, running sums,
  * TopK. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 static bool same_first(Node *n) { return out_like(n, 0, ox_dtype(n->in[0]), n->in[0]); }
 

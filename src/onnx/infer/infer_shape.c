@@ -2,7 +2,7 @@
  * contents. A size that is in the contents of an input (Reshape's shape, Slice's ends) is taken as
  * the dimension expression it is; a size that only data decides becomes a fresh symbol whose origin
  * is that axis of the output. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 static DType first_type(const Node *n) { return ox_dtype(n->in[0]); }
 

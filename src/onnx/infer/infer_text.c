@@ -1,6 +1,6 @@
 /* infer_text.c - strings and their features, mel weights, pictures: what no PyTorch program calls,
  * but models that are read (`show`, a rule's local function) may hold. */
-#include "onnx/internal.h"
+#include "onnx/infer/infer.h"
 
 static bool concat_strings(Node *n)
 {

@@ -4,6 +4,7 @@
 #define PT2ONNX_ONNX_WIRE_H
 
 #include "onnx/internal.h"
+#include "onnx/wire/model_file.h"
 
 /* An initializer: the constant, and where its bytes go. Or a Constant node: before `user`, the node
  * of the root graph that is the first to need it; NULL for one that only outputs need. */

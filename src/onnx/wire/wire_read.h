@@ -4,6 +4,7 @@
 #define PT2ONNX_ONNX_WIRE_IN_H
 
 #include "onnx/internal.h"
+#include "onnx/wire/model_file.h"
 
 enum { NESTING_MAX = 64, WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2, WIRE_FIXED32 = 5 };
 

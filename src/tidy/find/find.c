@@ -6,7 +6,7 @@
  * Nothing is guessed: constants, axes and types are those of the formula, and what is computed on
  * the way is wanted by nobody else. All matches are made before anything changes, from the last
  * node to the first, so that a formula is found whole before a part of it is. */
-#include "tidy/internal.h"
+#include "tidy/find/find.h"
 
 extern const char rules_find[];
 

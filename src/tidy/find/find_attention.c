@@ -6,7 +6,7 @@
  * torch multiplies matrices of rank 3: batch and heads are one axis there, [batch * heads, L, E].
  * Each Reshape between must do that and nothing else. As src/ops/nn/attention.c writes it: for
  * float32, where no size can be 0 and the mask has whole rows and columns. */
-#include "tidy/internal.h"
+#include "tidy/find/find.h"
 
 #include <math.h>
 

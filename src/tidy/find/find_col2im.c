@@ -6,7 +6,7 @@
  *
  * Along each axis window j's tap i is at i * dilation + j * stride of the padded image, or it is no
  * Col2Im. */
-#include "tidy/internal.h"
+#include "tidy/find/find.h"
 
 enum { COLUMNS, PLACES, ROW_PLACES, COLUMN_PLACES, PADS, AXES = 2 };
 

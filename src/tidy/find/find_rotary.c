@@ -13,7 +13,7 @@
  * Programs make cosines twice as long as needed, cat(f, f).cos(). That both halves are equal must
  * be seen: in what computes them, back to the Concat, or in a constant's numbers. Then the same is
  * computed of the first half only. */
-#include "tidy/internal.h"
+#include "tidy/find/find.h"
 
 enum {
     MAX_CHAIN = 16,

@@ -4,7 +4,7 @@
  * A cast to float32 and back would lose half of the digits that the model asks for. Used when ONNX
  * Runtime is the target and has no kernel; simple formulas of the same kind stand in legal.rules.
  * Polynomials: tools/gen-special.py. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 #include "onnx/fold/erfcx_data.h"
 #include "tidy/legal/doubles_data.h"
 

@@ -6,7 +6,7 @@
  *         which no partial sum overflows
  *
  * Memory is the width times as much. Not is -1 - x. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 
 /* x as bits: [.., width] bools, the sign last. */
 static Ox bits_of(Graph *g, Ox x, int width, bool has_sign)

@@ -3,7 +3,7 @@
  *
  * One idea: an older opset counts with NonZero: n ones are at 0, 1, .., n-1, whatever n is; with
  * that a mask, a running sum and a place in flat memory are plain arithmetic. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 
 /* ---- counting ---- */
 

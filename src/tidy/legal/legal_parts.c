@@ -4,7 +4,7 @@
  *
  * One idea: what an older operator has no words for is named item by item, as a Gather of
  * counts. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 
 /* ---- Slice ---- */
 

@@ -5,7 +5,7 @@
  * changes nothing (0, 1, an infinity), and a reduction over the indices gives one number a place.
  * Memory is the product of both sizes; several updates of one place count, as they must. Without a
  * reduction they are places of flat memory, before 11 gave ScatterND and GatherND. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
  * A cast is exact when the wider type holds every value, and what the operator makes of them comes
  * back: integers wrap alike, floats are rounded once more. int64 into double is not, and is never
  * made. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 
 /* Wider types, the cheapest first; none for int64, uint64 and double. */
 static const struct {

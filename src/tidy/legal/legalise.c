@@ -6,7 +6,7 @@
  * itself legalised. Last come types: exact casts where the target's signature, or ONNX Runtime's
  * kernel, does not take one (legal_types.c). What an older opset cannot say at all is refused with
  * the opset that could; all refusals are told, not only the first. */
-#include "tidy/internal.h"
+#include "tidy/legal/legal.h"
 
 #include <float.h>
 #include <math.h>
