@@ -30,7 +30,7 @@ def fed(calls):
 def run(path):
     """(results compared, what differs)"""
     with open(path[:-len(".onnx")] + ".calls") as f:
-        calls = [C.Case(line.rstrip("\n"), n) for n, line in enumerate(f)]
+        calls = [C.Case(line.rstrip("\n"), n, f.name) for n, line in enumerate(f)]
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL       # 500 results a model: it only takes time
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
