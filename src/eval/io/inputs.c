@@ -30,7 +30,7 @@ static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
 
 const Options *options_of(const Eval *ev) { return ev->cx->opt ? ev->cx->opt : &no_options; }
 
-/* ---- finding what is told about a path ---- */
+/* ---- finding what is given for a path ---- */
 
 static const InputSpec *use_spec(Inputs *in, size_t i)
 {
@@ -219,6 +219,7 @@ static Type type_of_decl(Inputs *in, const InputDecl *d, Str path)
     return type_tensor(in->ev->cx, d->dtype, d->rank, d->rank > 0 ? dim : NULL);
 }
 
+/* Neither -i nor the file says what the input is: what earlier evaluations have assumed of it. */
 static Type type_of_facts(Inputs *in, Str path)
 {
     Dim dim[MAX_RANK];
@@ -227,7 +228,19 @@ static Type type_of_facts(Inputs *in, Str path)
     DType t = facts_dtype(cx, path);
     for (int i = 0; i < rank; i++)
         dim[i] = free_dim(in, path, i);
-    return type_tensor(cx, t == DT_NONE ? DT_FLOAT : t, rank, rank > 0 ? dim : NULL);
+    if (t == DT_NONE)
+        t = DT_FLOAT;
+    return type_tensor(cx, t, rank, rank > 0 ? dim : NULL);
+}
+
+/* The type of the input at path by the first source that has one. NULL after an error. */
+static Type input_type(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
+{
+    if (s)
+        return type_of_spec(in, s, d, path);
+    if (is_recorded(in, d))
+        return type_of_decl(in, d, path);
+    return type_of_facts(in, path);
 }
 
 /* A quantised tensor is three inputs: its integers, the scale (float64) and the zero point (int64),
@@ -255,6 +268,8 @@ static bool make_quantised(Inputs *in, Str name, Tensor *t)
     return !ctx_failed(cx);
 }
 
+/* One tensor: `-i x:float32[N,3]` makes the graph input x of this type. A quantised tensor is three
+ * inputs, a complex one has a last axis of 2 in the file; a note says so. */
 static bool make_tensor(Inputs *in, Str path, Value *out)
 {
     Ctx *cx = in->ev->cx;
@@ -266,9 +281,7 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
         return fail(cx, E_USAGE,
                     "-i %s: %s is a tensor: give its type and sizes, like %s:float32[N,3]",
                     s->text->s, path->s, path->s);
-    Type t = s               ? type_of_spec(in, s, d, path)
-        : is_recorded(in, d) ? type_of_decl(in, d, path)
-                             : type_of_facts(in, path);
+    Type t = input_type(in, s, d, path);
     if (!t)
         return false;
     Str name = s && s->path ? s->path : path;
@@ -277,7 +290,8 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
         if (dim_is_sym(t->dim[i], NULL))
             dim_set_origin(cx, t->dim[i], v, i);
     }
-    facts_input(cx, v, path, s || is_recorded(in, d), s || is_recorded(in, d));
+    bool is_certain = s || is_recorded(in, d);
+    facts_input(cx, v, path, is_certain, is_certain);
     *out = val_tensor(cx, v);
     out->t->st->input = true;
     out->t->st->name = path;
@@ -286,7 +300,9 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
         note(cx, NOTE_CHANGED,
              "the complex input %s is %s with a last axis of 2: real and imaginary part", path->s,
              dtype_name(dtype_of_parts(t->dtype)));
-    return s && s->quantised ? make_quantised(in, name, out->t) : !ctx_failed(cx);
+    if (s && s->quantised)
+        return make_quantised(in, name, out->t);
+    return !ctx_failed(cx);
 }
 
 /* ---- by type ---- */
@@ -307,8 +323,8 @@ static Value value_of_spec(const InputSpec *s)
     return val_none();
 }
 
-/* A number that the file left open when it was made: a scalar input, and the symbol that sizes made
- * of it know. */
+/* A number that the file records as dynamic: a scalar input. Where it is an int, sizes computed
+ * from it refer to it by the file's symbol, whose value is that input. */
 static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out)
 {
     Eval *ev = in->ev;
@@ -323,29 +339,69 @@ static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out
     return !ctx_failed(ev->cx);
 }
 
-/* A number of the program: a value from -i, a scalar input if -i gives it a type or the file left
- * it open, or the default. */
+/* How -i writes the type of a scalar input for a parameter of type t; NULL: it cannot be one. */
+static const char *scalar_dtype(const TypeExpr *t)
+{
+    if (is(t, "int"))
+        return "int64";
+    if (is(t, "float"))
+        return "float64";
+    if (is(t, "bool"))
+        return "bool";
+    return NULL;
+}
+
+/* A parameter that is no tensor has neither a value nor a default. */
+static bool no_value(const Inputs *in, Str path, const TypeExpr *t)
+{
+    Ctx *cx = in->ev->cx;
+    fail(cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program", path->s,
+         type_expr_text(cx, t)->s);
+    const char *dtype = scalar_dtype(t);
+    if (dtype)
+        fail_hint(cx, "-i %s=VALUE makes it a constant, -i %s:%s[] an input of the ONNX model",
+                  path->s, path->s, dtype);
+    else
+        fail_hint(cx, "-i %s=VALUE", path->s);
+    return false;
+}
+
+/* `-i n=3`: the value is part of the model. An int may stand for a float. */
+static bool scalar_of_value(Inputs *in, const InputSpec *s, Str path, const TypeExpr *t, Value *out)
+{
+    Eval *ev = in->ev;
+    *out = value_of_spec(s);
+    bool int_as_float = is(t, "float") && out->tag == V_INT;
+    if (!val_is_a(ev, *out, t) && !int_as_float)
+        return fail(ev->cx, E_USAGE, "-i %s: %s is a %s", s->text->s, path->s,
+                    type_expr_text(ev->cx, t)->s);
+    return convert_to(ev, *out, t, path->s, out);
+}
+
+/* `-i n:int64[]`: a scalar input of the graph. */
+static bool scalar_input(Inputs *in, const InputSpec *s, Str path, const TypeExpr *t, Value *out)
+{
+    Eval *ev = in->ev;
+    if (s->rank != 0)
+        return fail(ev->cx, E_USAGE,
+                    "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])", s->text->s,
+                    path->s, type_expr_text(ev->cx, t)->s, path->s, path->s);
+    Ox v = graph_input(ev->g, path, type_tensor(ev->cx, s->dtype, 0, NULL));
+    *out = val_number_of(ev->g, v);
+    return convert_to(ev, *out, t, path->s, out);
+}
+
+/* A number or text of the program: a value from -i, a scalar input if -i gives its type or the file
+ * records it as dynamic, or the default. */
 static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
 {
     Eval *ev = in->ev;
     const InputSpec *s = spec_at(in, path);
     const InputDecl *d = decl_at(in, path);
-    if (s && s->is_value) {
-        *out = value_of_spec(s);
-        if (!val_is_a(ev, *out, t) && !(is(t, "float") && out->tag == V_INT))
-            return fail(ev->cx, E_USAGE, "-i %s: %s is a %s", s->text->s, path->s,
-                        type_expr_text(ev->cx, t)->s);
-        return convert_to(ev, *out, t, path->s, out);
-    }
-    if (s) {
-        if (s->rank != 0)
-            return fail(ev->cx, E_USAGE,
-                        "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])",
-                        s->text->s, path->s, type_expr_text(ev->cx, t)->s, path->s, path->s);
-        Ox v = graph_input(ev->g, path, type_tensor(ev->cx, s->dtype, 0, NULL));
-        *out = val_number_of(ev->g, v);
-        return convert_to(ev, *out, t, path->s, out);
-    }
+    if (s && s->is_value)
+        return scalar_of_value(in, s, path, t, out);
+    if (s)
+        return scalar_input(in, s, path, t, out);
     if (is_recorded(in, d) && d->rank == 0)
         return recorded_scalar(in, path, d, out);
     if (d && d->has_default) {
@@ -354,20 +410,10 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     }
     if (p && p->deflt)
         return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
-    fail(ev->cx, E_UNDECIDED, "the value of the input %s, of type %s, is part of the program",
-         path->s, type_expr_text(ev->cx, t)->s);
-    const char *dtype = is(t, "int") ? "int64"
-        : is(t, "float")             ? "float64"
-        : is(t, "bool")              ? "bool"
-                                     : NULL;
-    if (dtype)
-        fail_hint(ev->cx, "-i %s=VALUE makes it a constant, -i %s:%s[] an input of the ONNX model",
-                  path->s, path->s, dtype);
-    else
-        fail_hint(ev->cx, "-i %s=VALUE", path->s);
-    return false;
+    return no_value(in, path, t);
 }
 
+/* A list or dict of which -i and the file mention no item. */
 static bool no_leaves(Inputs *in, Str path, const char *kind, const char *example)
 {
     fail(in->ev->cx, E_UNDECIDED, "the input %s is a %s, and nothing says what is in it", path->s,
@@ -376,17 +422,31 @@ static bool no_leaves(Inputs *in, Str path, const char *kind, const char *exampl
     return false;
 }
 
-/* A list of numbers as one input, which torch.onnx makes of it: a sequence of scalars, as many as
- * there are SPECs. */
+/* The type of a number in an ONNX sequence. DT_NONE: elem is no number. */
+static DType sequence_dtype(const TypeExpr *elem)
+{
+    if (is(elem, "int"))
+        return DT_INT64;
+    if (is(elem, "float"))
+        return DT_DOUBLE;
+    if (is(elem, "bool"))
+        return DT_BOOL;
+    return DT_NONE;
+}
+
+/* A list of numbers as one input, a sequence of scalars, as torch.onnx has it. The list has as many
+ * items as there are SPECs: with `-i n.0:int64[] -i n.1:int64[]` two. */
 static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out)
 {
     Ctx *cx = in->ev->cx;
     Graph *g = in->ev->g;
-    DType t = is(elem, "int") ? DT_INT64 : is(elem, "float") ? DT_DOUBLE : DT_BOOL;
+    DType t = sequence_dtype(elem);
     Ox all = graph_input(g, path, type_wrapped(cx, T_SEQUENCE, type_tensor(cx, t, 0, NULL)));
     List *l = list_new(cx, 0, elem->name);
-    Str child;
-    for (int64_t i = 0; (child = child_at(in, path, (size_t)i)); i++) {
+    for (int64_t i = 0;; i++) {
+        Str child = child_at(in, path, (size_t)i);
+        if (!child)
+            break;
         (void)spec_at(in, path_of(cx, path, child));
         list_append(cx, l, val_number_of(g, ox_g(g, "SequenceAt", all, ox_int(g, i))));
     }
@@ -396,19 +456,25 @@ static bool make_sequence(Inputs *in, Str path, const TypeExpr *elem, Value *out
     return !ctx_failed(cx);
 }
 
-/* Does -i give the type of every item, and none's value? */
+/* Does the caller want lists of numbers as sequences, and does -i give the type of every item of
+ * this one, and the value of none? */
 static bool is_sequence(Inputs *in, Str path, const TypeExpr *elem)
 {
-    Str child;
-    bool all = options_of(in->ev)->sequence_lists && elem &&
-        (is(elem, "int") || is(elem, "float") || is(elem, "bool")) && child_at(in, path, 0);
-    for (size_t i = 0; all && (child = child_at(in, path, i)); i++) {
+    const Options *o = options_of(in->ev);
+    if (!o->sequence_lists || sequence_dtype(elem) == DT_NONE)
+        return false;
+    for (size_t i = 0;; i++) {
+        Str child = child_at(in, path, i);
+        if (!child)
+            return i > 0;
         uintptr_t k = (uintptr_t)map_get(&in->given, path_of(in->ev->cx, path, child));
-        all = k && !options_of(in->ev)->input[k - 1].is_value;
+        if (k == 0 || o->input[k - 1].is_value)
+            return false;
     }
-    return all;
 }
 
+/* A list has as many items as -i and the file mention, in the order of their numbers:
+ * `-i xs.1:float32[3] -i xs.0:float32[2]` is a list of two whose first item has size 2. */
 static bool make_list(Inputs *in, Str path, const TypeExpr *elem, Value *out)
 {
     VEC(Value) items = { 0 };
@@ -418,7 +484,7 @@ static bool make_list(Inputs *in, Str path, const TypeExpr *elem, Value *out)
     if (is_sequence(in, path, elem))
         return make_sequence(in, path, elem, out);
     while (child_at(in, path, items.n)) {
-        child = str_fmt(cx, "%zu", items.n); /* in order of number, however the -i are written */
+        child = str_fmt(cx, "%zu", items.n);
         if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))
             return false;
         vec_push(cx, &items, v);
@@ -442,15 +508,20 @@ static bool make_tuple(Inputs *in, Str path, const TypeExpr *t, Value *out)
     return true;
 }
 
+/* A dict has the keys that -i and the file mention: `-i d.image:float32[3]` is {"image": a tensor},
+ * or with int keys `-i d.0:float32[3]` is {0: a tensor}. */
 static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
 {
     Ctx *cx = in->ev->cx;
     Dict *d = dict_new(cx, type_expr_text(cx, t));
+    const TypeExpr *elem = t->n == 2 ? t->args[1] : NULL;
     bool by_int = t->n == 2 && is(t->args[0], "int");
-    Str child;
-    Value v;
-    for (size_t k = 0; (child = child_at(in, path, k)); k++) {
-        if (!make_value(in, path_of(cx, path, child), t->n == 2 ? t->args[1] : NULL, NULL, &v))
+    for (size_t k = 0;; k++) {
+        Str child = child_at(in, path, k);
+        Value v;
+        if (!child)
+            break;
+        if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))
             return false;
         dict_set(cx, d, by_int ? val_int(strtoll(child->s, NULL, 10)) : val_str(child), v);
     }
@@ -478,7 +549,7 @@ static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out
     return true;
 }
 
-/* Something is told about path itself or about a leaf below it. */
+/* Does -i or the file say anything about path itself or about a leaf below it? */
 static bool is_given(Inputs *in, Str path)
 {
     const InputDecl *d = decl_at(in, path);
@@ -503,6 +574,37 @@ static bool make_optional(Inputs *in, Str path, const TypeExpr *t, const ParamDe
     return true;
 }
 
+/* Is a value of this type one that -i can give (`-i n=3`), or a scalar input? */
+static bool is_scalar_type(const TypeExpr *t)
+{
+    static const char *const names[] = { "int",    "float",   "bool",     "str", "number",
+                                         "Device", "complex", "NoneType", "None" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (is(t, names[i]))
+            return true;
+    return false;
+}
+
+/* A parameter whose type is a class of the program, of which a NamedTuple alone can be an input. */
+static bool make_of_class(Inputs *in, Str path, const TypeExpr *t, Value *out)
+{
+    Ctx *cx = in->ev->cx;
+    Program *program = in->ev->p;
+    const ClassDef *c = NULL;
+    if (program->find_class)
+        c = program->find_class(cx, program, t->name);
+    if (c && c->kind == CLASS_NAMEDTUPLE)
+        return make_named_tuple(in, path, c, out);
+    if (ctx_failed(cx))
+        return false;
+    return fail(cx, E_UNSUPPORTED, "the input %s has type %s, which ONNX cannot hold", path->s,
+                type_expr_text(cx, t)->s);
+}
+
+/* The value at path by its type t (NULL: the type that the file records, else a tensor). A default
+ * of the parameter p (or NULL) counts where neither -i nor the file mentions the path or a leaf
+ * below it. Of `f(x: Tensor, sizes: Tuple[int, Tensor])` this makes x, sizes, sizes.0 and sizes.1.
+ */
 static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl *p, Value *out)
 {
     Ctx *cx = in->ev->cx;
@@ -518,8 +620,7 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
         return make_tensor(in, path, out);
     if (is(t, "Optional") && t->n == 1)
         return make_optional(in, path, t, p, out);
-    if (is(t, "int") || is(t, "float") || is(t, "bool") || is(t, "str") || is(t, "number") ||
-        is(t, "Device") || is(t, "complex") || is(t, "NoneType") || is(t, "None"))
+    if (is_scalar_type(t))
         return make_scalar(in, path, t, p, out);
     if (p && p->deflt && !is_given(in, path))
         return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
@@ -529,20 +630,14 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
         return make_tuple(in, path, t, out);
     if (is(t, "Dict"))
         return make_dict(in, path, t, out);
-    const ClassDef *c = in->ev->p->find_class ? in->ev->p->find_class(cx, in->ev->p, t->name)
-                                              : NULL;
-    if (c && c->kind == CLASS_NAMEDTUPLE)
-        return make_named_tuple(in, path, c, out);
-    return ctx_failed(cx)
-        ? false
-        : fail(cx, E_UNSUPPORTED, "the input %s has type %s, which ONNX cannot hold", path->s,
-               type_expr_text(cx, t)->s);
+    return make_of_class(in, path, t, out);
 }
 
 /* ---- all of them ---- */
 
 static size_t distance(Str a, Str b) { return word_distance(a->s, a->len, b->s, b->len); }
 
+/* An -i that found no place: names the inputs, and offers the one that is spelt most like it. */
 static bool unknown_spec(Inputs *in, const InputSpec *s)
 {
     Ctx *cx = in->ev->cx;
@@ -636,6 +731,10 @@ static bool examples_mislead(const Inputs *in)
     return false;
 }
 
+/* The arguments of the entry function, without self: a value for each parameter, made of graph
+ * inputs. In order: the file's symbols with their ranges, `--dim` renames some; whether the names
+ * in -i are the program's; the parameters from left to right; an -i that is left over is an
+ * error. */
 bool make_inputs(Eval *ev, Value **args, size_t *n)
 {
     const Options *o = options_of(ev);

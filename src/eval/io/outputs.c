@@ -34,8 +34,9 @@ static Str output_name(Outputs *out, Str place)
     return name;
 }
 
-/* The operator of the user's own whose type nobody told, if v's rank is unknown because of one. */
-static Str untold_operator(Ctx *cx, Ox v)
+/* The custom operator whose result has no type that is known, if v's rank is unknown because of it.
+ */
+static Str untyped_operator(Ctx *cx, Ox v)
 {
     VEC(Ox) todo = { 0 };
     Map seen = { 0 };
@@ -54,23 +55,24 @@ static Str untold_operator(Ctx *cx, Ox v)
     return NULL;
 }
 
-/* ONNX wants the rank of whatever enters or leaves a model. */
+/* ONNX wants the rank of every input and output of a model. After a refusal an unknown rank is no
+ * error: the operator that is refused may be the one whose result would have made it known. */
 static bool has_rank(Ctx *cx, Ox v, const char *what, Str name)
 {
-    if (ox_rank(v) >= 0 ||
-        cx->refusals.n >
-            0) /* the operator that would have told it may be the one that is missing */
+    if (ox_rank(v) >= 0 || cx->refusals.n > 0)
         return true;
     fail(cx, E_UNDECIDED, "the rank of the %s %s is not known, and ONNX wants it", what, name->s);
-    Str untold = untold_operator(cx, v);
-    if (untold)
+    Str untyped = untyped_operator(cx, v);
+    if (untyped)
         fail_hint(cx, "say in the rule what %s gives: = %s(..) as x has x's type and sizes",
-                  untold->s, untold->s);
+                  untyped->s, untyped->s);
     else
         fail_hint(cx, "give the sizes of the inputs: -i NAME:float32[N,3]");
     return false;
 }
 
+/* One output of the graph, v, which lies at place (`output.0`) in the result. A tensor whose rank
+ * differs from run to run has the type of the usual run in the file; a note says so. */
 static bool output_ox(Outputs *out, Ox v, Str place)
 {
     if (!ox_ok(v)) {
@@ -78,9 +80,9 @@ static bool output_ox(Outputs *out, Ox v, Str place)
         return !ctx_failed(out->ev->cx);
     }
     Ctx *cx = out->ev->cx;
-    bool open = v->type && v->type->kind == T_TENSOR && ox_rank(v) < 0;
-    Type usual = open ? facts_usual(cx, v) : NULL;
-    if (open && !usual && !has_rank(cx, v, "output", place))
+    bool rank_unknown = v->type && v->type->kind == T_TENSOR && ox_rank(v) < 0;
+    Type usual = rank_unknown ? facts_usual(cx, v) : NULL;
+    if (rank_unknown && !usual && !has_rank(cx, v, "output", place))
         return false;
     if (usual) {
         note(cx, NOTE_CHANGED,
@@ -163,7 +165,8 @@ static bool output_columns(Outputs *out, Stacked *s, Str place)
     return stacked_is_readable(out->ev, s) && make_output(out, v, place, false);
 }
 
-/* Numbers are one tensor, unless the caller takes lists of them as sequences. */
+/* A stacked list of tensors is a sequence of ONNX. One of numbers is a tensor, unless the caller
+ * takes lists of numbers as sequences. */
 static bool output_stacked(Outputs *out, Stacked *s, Str place)
 {
     if (s->column)
@@ -174,12 +177,10 @@ static bool output_stacked(Outputs *out, Stacked *s, Str place)
     note(out->ev->cx, NOTE_CHANGED,
          "the output %s, a list whose length only the running model knows, is one %s", place->s,
          tensors ? "sequence" : "tensor");
-    return output_ox(out,
-                     tensors && !s->item.ragged
-                         ? ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0),
-                                     INT("keepdims", 0))
-                         : whole,
-                     place);
+    if (tensors && !s->item.ragged)
+        whole = ox_g_with(out->ev->g, "SplitToSequence", INPUTS(whole), INT("axis", 0),
+                          INT("keepdims", 0));
+    return output_ox(out, whole, place);
 }
 
 static bool output_list(Outputs *out, const List *l, Str place)
@@ -216,20 +217,30 @@ static bool output_dict(Outputs *out, const Dict *d, Str place)
     return true;
 }
 
+/* The name of attribute i of an object: its own list of names, or its class's field. */
+static Str attribute_name(Ctx *cx, const Obj *o, int64_t i)
+{
+    if (o->names)
+        return o->names[i];
+    if (o->cls && i < (int64_t)o->cls->n_field)
+        return o->cls->field[i].name;
+    return str_of(cx, "?");
+}
+
 /* An object of the model's own class: its attributes, in order. */
 static bool output_object(Outputs *out, const Obj *o, Str place)
 {
+    Ctx *cx = out->ev->cx;
     for (int64_t i = 0; i < o->n; i++) {
-        Str attr = o->names                          ? o->names[i]
-            : o->cls && i < (int64_t)o->cls->n_field ? o->cls->field[i].name
-                                                     : str_of(out->ev->cx, "?");
-        if (!make_output(out, o->slot[i].v, path_of(out->ev->cx, place, attr), false))
+        Str attr = path_of(cx, place, attribute_name(cx, o, i));
+        if (!make_output(out, o->slot[i].v, attr, false))
             return false;
     }
     return true;
 }
 
-/* What is None in some runs is an optional of ONNX, which is empty then. If gives optionals from
+/* A result that is None in some runs of the model is an optional of ONNX, empty in those runs: the
+ * result of `If(present) { Optional(value) } else { Optional() }`. An If can give an optional from
  * opset 16 on. */
 static bool output_optional(Outputs *out, const Maybe *m, Str place)
 {
@@ -262,28 +273,28 @@ static bool output_optional(Outputs *out, const Maybe *m, Str place)
     graph_output(no, none, NULL);
     note(cx, NOTE_CHANGED, "the output %s is an ONNX optional, empty in the runs where it is None",
          place->s);
-    return output_ox(out,
-                     ox_g_with(g, "If", INPUTS(present), SUBGRAPH("then_branch", yes),
-                               SUBGRAPH("else_branch", no)),
-                     place);
+    Ox optional = ox_g_with(g, "If", INPUTS(present), SUBGRAPH("then_branch", yes),
+                            SUBGRAPH("else_branch", no));
+    return output_ox(out, optional, place);
 }
 
+/* The outputs for v and what it holds. place is where v lies in what forward returns, top: v is all
+ * of it. `return {"a": x, "b": (y, 2)}` has the outputs output.a, output.b.0 and output.b.1. */
 static bool make_output(Outputs *out, Value v, Str place, bool top)
 {
     Eval *ev = out->ev;
     Ctx *cx = ev->cx;
     switch (v.tag) {
-    case V_POISON: out->n++; return !ctx_failed(cx);
-    case V_TENSOR: return output_tensor(out, v.t, place);
-    case V_TUPLE:  return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
-    case V_LIST:   return must_be_set(ev, v) && output_list(out, v.list, place);
-    case V_DICT:   return must_be_set(ev, v) && output_dict(out, v.dict, place);
-    case V_INT:    return output_ox(out, ox_int(ev->g, v.i), place);
-    case V_SYMINT: return output_ox(out, ox_dim_value(ev->g, v.dim), place);
-    case V_FLOAT:  return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
-    case V_SYMFLOAT:
-        return output_ox(out, ox_cast(ev->g, v.ox, DT_DOUBLE),
-                         place); /* a Python float, whatever it was read from */
+    case V_POISON:   out->n++; return !ctx_failed(cx);
+    case V_TENSOR:   return output_tensor(out, v.t, place);
+    case V_TUPLE:    return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
+    case V_LIST:     return must_be_set(ev, v) && output_list(out, v.list, place);
+    case V_DICT:     return must_be_set(ev, v) && output_dict(out, v.dict, place);
+    case V_INT:      return output_ox(out, ox_int(ev->g, v.i), place);
+    case V_SYMINT:   return output_ox(out, ox_dim_value(ev->g, v.dim), place);
+    case V_FLOAT:    return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);
+    case V_SYMFLOAT: /* float64, as a float of Python is, whatever type it was read from */
+        return output_ox(out, ox_cast(ev->g, v.ox, DT_DOUBLE), place);
     case V_COMPLEX: return output_complex(out, v.c, place);
     case V_BOOL:    return output_ox(out, ox_bool(ev->g, v.b), place);
     case V_SYMBOOL: return output_ox(out, symbool_ox(ev->g, v.sb), place);
@@ -309,14 +320,17 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
              val_kind(v));
 }
 
+/* The graph's outputs, from what forward returns. A model whose result is nothing but empty lists
+ * has these as outputs; one without any output (`return None`) is an error. */
 bool make_outputs(Eval *ev, Value result)
 {
     const Options *o = options_of(ev);
     Outputs out = { .ev = ev };
-    for (size_t i = 0; i < ev->g->inputs.n; i++)
-        if (ev->g->inputs.at[i]->type->kind == T_TENSOR &&
-            !has_rank(ev->cx, ev->g->inputs.at[i], "input", ev->g->inputs.at[i]->name))
+    for (size_t i = 0; i < ev->g->inputs.n; i++) {
+        Ox in = ev->g->inputs.at[i];
+        if (in->type->kind == T_TENSOR && !has_rank(ev->cx, in, "input", in->name))
             return false;
+    }
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
     if (!make_output(&out, result, str_of(ev->cx, "output"), true))

@@ -1,9 +1,10 @@
-/* recorded.c - what a file records about the results of a statement, held against what we computed.
+/* recorded.c - what a file records about the results of a statement, compared with what pt2onnx
+ * computed.
  *
- * Every result of every kind of call comes through here, higher-order operators and lists too. A
- * difference that is certain is an error; a size that we do not know - how many items nonzero
- * found, what item() gave - is from here on the file's own symbol, with the range that the
- * program's checks gave it. */
+ * Every result of every kind of call is compared, those of higher-order operators and lists too. A
+ * difference that is certain is an error. A size that is dynamic - how many items nonzero found,
+ * what item() gave - becomes the file's own symbol, with the range that the program's checks gave
+ * this symbol. */
 #include "eval/internal.h"
 
 static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
@@ -14,7 +15,9 @@ static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
                 name->s, theirs->s, i, ours->s);
 }
 
-/* Both are the same number: what is unknown of one is known of the other. */
+/* Ours and the file's are the same number, so what is known of one holds for the other: the file's
+ * symbol is the size of v on this axis (-1: v itself), if nothing is known that it is the size of.
+ */
 static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
 {
     Ox known;
@@ -26,6 +29,9 @@ static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
     return dim_assume(ev->cx, REL_EQ, ours, theirs);
 }
 
+/* Result i of s is t: rank and type must be as recorded, and each size may not be certain to
+ * differ. The file says float32[u0, 4], pt2onnx has computed float32[nonzero_0, 4]: these are
+ * compatible, and u0 is nonzero_0 from here on. */
 static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
 {
     Ctx *cx = ev->cx;
@@ -49,7 +55,8 @@ static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
 
 static bool check_int(Eval *ev, const Stmt *s, uint32_t i, Value v)
 {
-    Dim ours, theirs = s->recorded[i].dim ? recorded_dim(ev->cx, s->recorded[i].dim) : NULL;
+    Dim ours;
+    Dim theirs = s->recorded[i].dim ? recorded_dim(ev->cx, s->recorded[i].dim) : NULL;
     Ox from = NULL;
     int axis = 0;
     if (!theirs || !val_dim_of(v, ev->cx, &ours))
@@ -71,8 +78,8 @@ static bool check_result(Eval *ev, const Stmt *s, uint32_t i)
     return true;
 }
 
-/* Where torch's record of the first result has the wrong rank (record_erred in ops/ops.h), nothing
- * of the statement can be held against it: the sizes of the others are wrong too. */
+/* Is torch's record of the first result one of the wrong rank (record_erred in ops/ops.h)? Then no
+ * result of the statement is compared: the recorded sizes of the others are wrong too. */
 static bool recorded_in_error(Eval *ev, const Stmt *s)
 {
     if (!s->recorded || s->n_recorded == 0 || s->n_target == 0)
