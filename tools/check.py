@@ -174,14 +174,6 @@ def programs(report, python, folder, tests):
         report.failure("programs", "%s -m pytest %s" % (python, " ".join(failed or tests)), done.stdout)
 
 
-def lines(report):
-    """Bounds of tools/check-lines that are passed: reported, not judged."""
-    start = time.time()
-    done = run([sys.executable, "tools/check-lines"])
-    over = [x for x in done.stdout.splitlines() if re.match(r"\S+: ", x)]
-    report.line("lines", "%d bounds passed: tools/check-lines" % len(over) if over else "ok", start)
-
-
 # ---- what to run ----
 
 def named(names):
@@ -239,8 +231,6 @@ def main():
         numbers(report, o.python, folder, sorted(wanted.families), "--twins" if len(wanted.families) <= 3 else "--emit")
     if wanted.programs:
         programs(report, o.python, folder, sorted(wanted.programs))
-    if not o.only:
-        lines(report)
     return report.end()
 
 
