@@ -359,6 +359,34 @@ static Ox from_memory(Op *op, Ox flat, Ox like)
     return permute_to(op, reshape_to(op, flat, dims, rank), back, rank);
 }
 
+/* "[1, -2]" */
+static Str sizes_text(Ctx *cx, Dims d)
+{
+    Buf text = buf_new(cx);
+    buf_str(&text, "[");
+    for (size_t i = 0; i < d.n; i++)
+        buf_fmt(&text, "%s%s", i ? ", " : "", dim_text(cx, d.at[i])->s);
+    buf_str(&text, "]");
+    return buf_done(&text);
+}
+
+/* False for what PyTorch refuses before it looks at the memory: a negative stride, even of an axis
+ * without elements, and a negative storage_offset, which Gather would count from the end. */
+static bool strides_ok(Op *op, Dims stride, Dim offset)
+{
+    Ctx *cx = op->cx;
+    Dim zero = dim_int(cx, 0);
+    for (size_t i = 0; i < stride.n; i++)
+        if (dim_lt(cx, stride.at[i], zero) == YES)
+            return fail(cx, E_VALUE,
+                        "as_strided: Negative strides are not supported at the moment, got "
+                        "strides: %s",
+                        sizes_text(cx, stride)->s);
+    if (dim_lt(cx, offset, zero) == YES)
+        return fail(cx, E_VALUE, "Tensor: invalid storage offset %s", dim_text(cx, offset)->s);
+    return true;
+}
+
 /* The position in memory of each element that as_strided reads: storage_offset + the sum of index *
  * stride over the axes. sizes, *rank: the result's shape. */
 static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
@@ -374,6 +402,8 @@ static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
         return POISON;
     if (size.n != stride.n || size.n > MAX_RANK)
         return op_fail(op, E_VALUE, "mismatch in length of strides and shape");
+    if (!strides_ok(op, stride, last))
+        return POISON;
     if (!memory_order(op, arg_tensor(op, "self"), order))
         return op_refuse(op,
                          "what it reads depends on how its argument, a part of another tensor "
