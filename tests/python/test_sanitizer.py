@@ -2,6 +2,7 @@
 import os
 import random
 import subprocess
+import zipfile
 
 import pytest
 
@@ -53,3 +54,14 @@ def test_damaged(name, small, sanitized, tmp_path, out):
                 damaged[rng.randrange(len(damaged))] = rng.randrange(256)
         path.write_bytes(bytes(damaged))
         convert(sanitized, path, out, case.options(False))
+
+
+def test_model_without_inputs(sanitized, tmp_path, out):
+    """An array of no items is NULL, which memcpy may not be given."""
+    code = "class Net(Module):\n  training : bool\n  def forward(self: __torch__.Net) -> Tensor:\n    return torch.zeros([2], dtype=6)\n"
+    with zipfile.ZipFile(tmp_path / "m.pt", "w") as z:
+        z.writestr("m/data.pkl", b"\x80\x02c__torch__\nNet\n)\x81}(X\x08\x00\x00\x00training\x89ub.")
+        z.writestr("m/constants.pkl", b"\x80\x02).")
+        z.writestr("m/version", "3\n")
+        z.writestr("m/code/__torch__.py", code)
+    assert convert(sanitized, tmp_path / "m.pt", out, []).returncode == 0

@@ -233,8 +233,8 @@ static void order_inputs(Eval *ev)
             graph_input_name(v, str_cat(ev->cx, v->name->s, "", ".state"));
         vec_push(ev->cx, &in, v);
     }
-    if (in.n == g->inputs.n)
-        memcpy(g->inputs.at, in.at, in.n * sizeof *in.at);
+    for (size_t i = 0; in.n == g->inputs.n && i < in.n; i++)
+        g->inputs.at[i] = in.at[i];
 }
 
 /* An output NAME.next for each input that is state, and the pairs for the program. */
