@@ -36,6 +36,7 @@
 #include "eval/program.h"
 #include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
+#include "plain_file.h"
 #include "tidy/tidy.h"
 
 #include <stdlib.h>
@@ -210,13 +211,8 @@ static void check_results(Run *run, Graph *g, const Case *c, const Values *got)
 
 static bool write_model(Ctx *cx, Graph *g, const char *path)
 {
-    FILE *f = fopen(path, "wb");
-    if (!f)
-        return false;
-    fclose(f);
-    OutFile *out = out_open(cx, path);
     ModelInfo info = { .opset = g->target, .graph_name = str_of(cx, "case") };
-    return out && wire_write(cx, g, &info, out_sink(out), NULL, NULL) && out_commit(cx, &out, 1);
+    return write_plain(g, &info, path);
 }
 
 static Str family_of(Ctx *cx, const char *file)

@@ -17,6 +17,7 @@
  * which says what output r0, r1, .. is the result of: lattice_in_ort.py compares the numbers. */
 #include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
+#include "plain_file.h"
 #include "tidy/tidy.h"
 
 #include <stdlib.h>
@@ -138,12 +139,9 @@ static void close_table(Lattice *l)
     Ctx *cx = l->g->cx;
     ModelInfo info = { .opset = l->g->target, .graph_name = str_of(cx, "lattice") };
     TidyOptions o = { .opset = l->g->target, .target_ort = true };
-    OutFile *out = l->outputs && tidy(l->g, &o)
-        ? out_open(cx, str_fmt(cx, "%s/%d.onnx", l->emit_to, l->table)->s)
-        : NULL;
     if (l->outputs &&
-        (!out || !wire_write(cx, l->g, &info, out_sink(out), NULL, NULL) ||
-         !out_commit(cx, &out, 1))) {
+        (!tidy(l->g, &o) ||
+         !write_plain(l->g, &info, str_fmt(cx, "%s/%d.onnx", l->emit_to, l->table)->s))) {
         fprintf(stderr, "%s: %s\n", l->call, error_text(cx, "run_lattice", l->emit_to)->s);
         l->failures++;
     }

@@ -7,6 +7,7 @@
  * A refused case prints "NAME OPSET: the message | the hint" instead. */
 #include "onnx/rules/rules.h"
 #include "onnx/wire/model_file.h"
+#include "plain_file.h"
 #include "tidy/tidy.h"
 
 #include <stdio.h>
@@ -87,8 +88,7 @@ static bool write_model(Graph *g, const Case *c, int opset, const char *dir)
     char path[4096];
     snprintf(path, sizeof path, "%s/%s.%d.onnx", dir, c->name, opset);
     ModelInfo info = { .opset = opset };
-    OutFile *f = out_open(g->cx, path);
-    return f && wire_write(g->cx, g, &info, out_sink(f), NULL, NULL) && out_commit(g->cx, &f, 1);
+    return write_plain(g, &info, path);
 }
 
 static bool one(const Case *c, int opset, const char *dir)
