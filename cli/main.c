@@ -384,7 +384,9 @@ static const char **make_lists(Line *l, int argc, char **argv)
     TextList *lists[] = { &l->inputs, &l->dims, &l->output_names, &l->rules, &l->limits, &l->rest };
     const size_t n = sizeof lists / sizeof *lists;
     const char **room = calloc(most * n, sizeof *room);
-    for (size_t i = 0; room && i < n; i++)
+    if (!room)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
         lists[i]->at = room + i * most;
     return room;
 }

@@ -74,6 +74,8 @@ static bool set_number(const Line *l, const Option *o, const char *value)
 
 static void add(TextList *list, const char *item) { list->at[list->n++] = item; }
 
+/* Sets what the option's row says to the value on the command line: `--opset 18` is a number,
+ * `--output-names a,b` a list of two. */
 static bool set(const Line *l, const Option *o, char *value)
 {
     switch (o->kind) {
@@ -83,9 +85,10 @@ static bool set(const Line *l, const Option *o, char *value)
     case OPT_CHOICE: return set_choice(l, o, value);
     case OPT_LIST:   add(o->to, value); return true;
     case OPT_COMMAS:
-        for (char *comma; (comma = strchr(value, ',')); value = comma + 1) {
+        for (char *comma = strchr(value, ','); comma; comma = strchr(value, ',')) {
             *comma = '\0';
             add(o->to, value);
+            value = comma + 1;
         }
         add(o->to, value);
         return true;

@@ -67,8 +67,12 @@ static int peek(const Json *j) { return j->at < j->text.n ? j->text.p[j->at] : -
 
 static void skip_space(Json *j)
 {
-    for (int c; (c = peek(j)) == ' ' || c == '\n' || c == '\r' || c == '\t';)
+    for (;;) {
+        int c = peek(j);
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+            return;
         j->at++;
+    }
 }
 
 /* -1 for no hexadecimal digit. */

@@ -445,8 +445,10 @@ static bool check_shape(Reader *r, Pickle *root)
         Pickle *kid = child(top->p, top->next);
         if (!kid) {
             uint32_t height = 2;
-            for (size_t i = 0; (kid = child(top->p, i)); i++)
-                height = state[kid->id] + 1 > height ? state[kid->id] + 1 : height;
+            for (size_t i = 0; i < top->next; i++) {
+                uint32_t around = state[child(top->p, i)->id] + 1;
+                height = around > height ? around : height;
+            }
             if (!limit_ok(r->cx, LIMIT_DEPTH, height - 1, "pickled values inside one another"))
                 return false;
             state[top->p->id] = height;

@@ -64,9 +64,11 @@ static uint32_t place_hash(const Place *p)
 static PlaceSlot *find_slot(const Places *ps, const Place *p, uint32_t hash)
 {
     size_t i = hash & (ps->nslot - 1);
-    for (const PlaceSlot *s; (s = &ps->slot[i])->id; i = (i + 1) & (ps->nslot - 1))
+    for (; ps->slot[i].id; i = (i + 1) & (ps->nslot - 1)) {
+        const PlaceSlot *s = &ps->slot[i];
         if (s->hash == hash && place_same(&ps->at.at[s->id - 1], p))
             break;
+    }
     return &ps->slot[i];
 }
 
@@ -149,7 +151,7 @@ const Place *place(Ctx *cx, SourceId id)
 
 static Str innermost(Ctx *cx, SourceId id, WhereKind kind)
 {
-    for (const Place *p; (p = place(cx, id)); id = p->up)
+    for (const Place *p = place(cx, id); p; p = place(cx, p->up))
         if (p->kind == kind)
             return p->name;
     return NULL;
@@ -166,8 +168,14 @@ enum { LINE_BLOCK = 1024 };
 static uint32_t count_lines(const char *at, size_t n)
 {
     uint32_t lines = 0;
-    for (const char *end = at + n; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+    const char *end = at + n;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        if (!newline)
+            break;
         lines++;
+        at = newline + 1;
+    }
     return lines;
 }
 
@@ -181,10 +189,11 @@ static const uint32_t *lines_of(Ctx *cx, const Text *t)
         return before;
     keep_begin(cx);
     before = new_array(cx, uint32_t, t->n / LINE_BLOCK + 1);
-    for (size_t i = 1; before && i <= t->n / LINE_BLOCK; i++)
-        before[i] = before[i - 1] + count_lines(t->at + (i - 1) * LINE_BLOCK, LINE_BLOCK);
-    if (before)
+    if (before) {
+        for (size_t i = 1; i <= t->n / LINE_BLOCK; i++)
+            before[i] = before[i - 1] + count_lines(t->at + (i - 1) * LINE_BLOCK, LINE_BLOCK);
         map_put(cx, &p->lines, t, before);
+    }
     keep_end(cx);
     return before;
 }
@@ -241,7 +250,7 @@ bool place_own_pos(Ctx *cx, const Place *p, Pos *out) { return own_pos(cx, p, ou
 
 static bool innermost_pos(Ctx *cx, SourceId id, Pos *out, bool line_only)
 {
-    for (const Place *p; (p = place(cx, id)); id = p->up)
+    for (const Place *p = place(cx, id); p; p = place(cx, p->up))
         if (own_pos(cx, p, out, line_only))
             return true;
     return false;

@@ -16,8 +16,7 @@ typedef struct Frame {
 static Frame frame_at(Ctx *cx, SourceId id)
 {
     Frame f = { 0 };
-    const Place *p;
-    for (; (p = place(cx, id)); id = p->up) {
+    for (const Place *p = place(cx, id); p; p = place(cx, p->up)) {
         if (!f.has_pos)
             f.has_pos = place_own_pos(cx, p, &f.pos);
         if (p->kind == WHERE_FUNCTION) {
@@ -92,11 +91,14 @@ static void put_place(Ctx *cx, Buf *b, SourceId id, const char *indent)
  * the position. */
 static void put_actor(Ctx *cx, Buf *b, SourceId id)
 {
-    for (const Place *p; (p = place(cx, id)) && p->kind != WHERE_FUNCTION; id = p->up)
+    for (const Place *p = place(cx, id); p; p = place(cx, p->up)) {
+        if (p->kind == WHERE_FUNCTION)
+            return;
         if (p->name && (p->kind == WHERE_OP || (p->kind == WHERE_RECORD && !p->text))) {
             buf_fmt(b, "%s: ", p->name->s);
             return;
         }
+    }
 }
 
 static void put_refusals(Ctx *cx, Buf *b)

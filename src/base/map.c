@@ -44,9 +44,11 @@ static uint32_t key_hash(const void *key)
 static MapSlot *find_slot(const Map *m, const void *key, uint32_t hash)
 {
     size_t i = hash & (m->nslot - 1);
-    for (const MapSlot *s; (s = &m->slot[i])->entry; i = (i + 1) & (m->nslot - 1))
+    for (; m->slot[i].entry; i = (i + 1) & (m->nslot - 1)) {
+        const MapSlot *s = &m->slot[i];
         if (s->hash == hash && m->at[s->entry - 1].key == key)
             break;
+    }
     return &m->slot[i];
 }
 

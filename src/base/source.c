@@ -178,8 +178,11 @@ static void inflate_free(voidpf opaque, voidpf p)
 static int level_of(const Source *s)
 {
     int level = 0;
-    while ((s = s->inner) && s->kind == SRC_DEFLATED)
+    for (s = s->inner; s; s = s->inner) {
+        if (s->kind != SRC_DEFLATED)
+            break;
         level++;
+    }
     return level;
 }
 
@@ -264,18 +267,22 @@ static bool inflate_next(Ctx *cx, Inflate *f, uint8_t *out, size_t n)
     return true;
 }
 
+/* n bytes from `at` of what the deflated source becomes. Its inflater goes forward only: a place
+ * behind where it is means starting at the beginning, one before it inflating what lies between. */
 static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
     Inflate *f = *inflate_slot(cx, level_of(s));
     if (!f || f->src != s || f->at > at)
         f = inflate_open(cx, s);
-    while (f && f->at < at) {
+    if (!f)
+        return false;
+    while (f->at < at) {
         uint64_t skip = at - f->at;
         if (!inflate_next(cx, f, f->skipped,
                           skip < sizeof f->skipped ? (size_t)skip : sizeof f->skipped))
             return false;
     }
-    if (!f || !inflate_next(cx, f, out, n))
+    if (!inflate_next(cx, f, out, n))
         return false;
     if (f->at == s->size)
         inflate_close(inflate_slot(cx, f->level));

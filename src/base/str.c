@@ -49,9 +49,11 @@ static bool is_text(Str s, const void *text, size_t n)
 static StrSlot *find_slot(const Interner *in, const void *text, size_t n, uint32_t hash)
 {
     size_t i = hash & (in->nslot - 1);
-    for (const StrSlot *s; (s = &in->slot[i])->id; i = (i + 1) & (in->nslot - 1))
+    for (; in->slot[i].id; i = (i + 1) & (in->nslot - 1)) {
+        const StrSlot *s = &in->slot[i];
         if (s->hash == hash && is_text(in->at[s->id - 1], text, n))
             break;
+    }
     return &in->slot[i];
 }
 
