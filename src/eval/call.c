@@ -239,9 +239,10 @@ static bool autocast_method(Eval *ev, const Obj *o, Str name, const OpArg *args,
     *out = val_none();
     if (!str_is(name, "__init__"))
         return true;
-    for (size_t i = 0; fn && i < n && i + 1 < fn->n_param; i++)
-        if (str_is(fn->param[i + 1].name, "enabled") && args[i].v.tag == V_BOOL && !args[i].v.b)
-            return true;
+    if (fn)
+        for (size_t i = 0; i < n && i + 1 < fn->n_param; i++)
+            if (str_is(fn->param[i + 1].name, "enabled") && args[i].v.tag == V_BOOL && !args[i].v.b)
+                return true;
     note(ev->cx, NOTE_DROPPED,
          "an autocast region: its operators keep the types that the program gives them");
     return true;
@@ -432,9 +433,10 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
         const List *l = args[i].v.tag == V_LIST ? args[i].v.list : NULL;
         if (!must_be_set(ev, args[i].v))
             return false;
-        for (int64_t k = 0; l && !l->stacked && k < l->n; k++)
-            if (l->at[k].v.tag == V_UNINIT && !must_be_set(ev, l->at[k].v))
-                return false;
+        if (l && !l->stacked)
+            for (int64_t k = 0; k < l->n; k++)
+                if (l->at[k].v.tag == V_UNINIT && !must_be_set(ev, l->at[k].v))
+                    return false;
     }
     return true;
 }

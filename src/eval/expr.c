@@ -87,7 +87,9 @@ int64_t slot_of(const Obj *o, Str name)
         if (i > 0 && i <= o->n)
             return i - 1;
     }
-    for (int64_t i = 0; o->names && i < o->n; i++)
+    if (!o->names)
+        return -1;
+    for (int64_t i = 0; i < o->n; i++)
         if (o->names[i] == name)
             return i;
     return -1;
@@ -95,7 +97,9 @@ int64_t slot_of(const Obj *o, Str name)
 
 static bool class_constant(Eval *ev, const ClassDef *c, Str name, Value *out, bool *found)
 {
-    for (uint32_t i = 0; c && i < c->n_field; i++)
+    if (!c)
+        return true;
+    for (uint32_t i = 0; i < c->n_field; i++)
         if (c->field[i].name == name && c->field[i].constant) {
             *found = true;
             return eval_expr(ev, c->field[i].constant, out);
@@ -124,11 +128,12 @@ static bool attr_of_object(Eval *ev, Obj *o, Str name, Value *out)
 
 static bool attr_of_tuple(Eval *ev, const Tuple *t, Str name, Value *out)
 {
-    for (int64_t i = 0; t->fields && i < t->n; i++)
-        if (t->fields[i] == name) {
-            *out = t->at[i];
-            return true;
-        }
+    if (t->fields)
+        for (int64_t i = 0; i < t->n; i++)
+            if (t->fields[i] == name) {
+                *out = t->at[i];
+                return true;
+            }
     return fail(ev->cx, E_VALUE, "%s has no field '%s'", t->type ? t->type->s : "a tuple", name->s);
 }
 
@@ -171,7 +176,9 @@ static bool wrap_index(Eval *ev, int64_t i, int64_t n, const char *what, int64_t
 static int64_t n_children(const Obj *o)
 {
     int64_t n = 0;
-    for (int64_t k = 0; o->names && k < o->n; k++)
+    if (!o->names)
+        return 0;
+    for (int64_t k = 0; k < o->n; k++)
         n += o->names[k]->s[0] >= '0' && o->names[k]->s[0] <= '9';
     return n;
 }

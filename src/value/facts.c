@@ -174,10 +174,13 @@ const Value *facts_state_key(Ctx *cx, Str name, size_t i)
 
 bool facts_add_state_key(Ctx *cx, Str name, Value key)
 {
-    const Value *known;
-    for (size_t i = 0; (known = facts_state_key(cx, name, i)); i++)
+    for (size_t i = 0;; i++) {
+        const Value *known = facts_state_key(cx, name, i);
+        if (!known)
+            break;
         if (val_equal(cx, *known, key))
             return true;
+    }
     keep_begin(cx);
     KeyFact fact = { str_n(cx, name->s, name->len),
                      key.tag == V_STR ? val_str(str_n(cx, key.s->s, key.s->len)) : key };
@@ -321,7 +324,9 @@ Dim facts_dim(Ctx *cx, Dim sym)
 static const Input *input_of(Ctx *cx, Ox v)
 {
     const struct Seen *seen = facts_of(cx)->seen;
-    for (size_t i = 0; seen && i < seen->inputs.n; i++)
+    if (!seen)
+        return NULL;
+    for (size_t i = 0; i < seen->inputs.n; i++)
         if (seen->inputs.at[i].v == v)
             return &seen->inputs.at[i];
     return NULL;
@@ -556,7 +561,9 @@ bool facts_other_rank(Ctx *cx, Str raised)
     Facts *f = facts_of(cx);
     for (size_t i = f->facts.n; i-- > 0;) {
         InputFact *fact = &f->facts.at[i];
-        for (size_t k = 0; fact->guessed && k < COUNT(guesses); k++) {
+        if (!fact->guessed)
+            continue;
+        for (size_t k = 0; k < COUNT(guesses); k++) {
             if (fact->tried >> guesses[k] & 1)
                 continue;
             for (size_t later = i + 1; later < f->facts.n; later++)
@@ -665,7 +672,9 @@ void facts_report(Ctx *cx)
             note(cx, NOTE_CHANGED, "%s", row->note->s);
     }
     const struct Seen *seen = facts_of(cx)->seen;
-    for (size_t i = 0; seen && i < seen->inputs.n; i++) {
+    if (!seen)
+        return;
+    for (size_t i = 0; i < seen->inputs.n; i++) {
         const Input *in = &seen->inputs.at[i];
         const InputFact *f = fact_of(cx, in->path);
         if (in->rank_given && in->dtype_given)

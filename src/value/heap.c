@@ -167,9 +167,10 @@ static void restore_dict(Dict *d, const Change *c)
 {
     if (c->moved)
         d->index = NULL; /* dict_find makes it again */
-    for (; !c->moved && d->n > c->before_n; d->n--)
-        if (d->index)
-            unindex_last(d->index, d);
+    else
+        for (; d->n > c->before_n; d->n--)
+            if (d->index)
+                unindex_last(d->index, d);
     d->at = c->before_home;
     d->n = c->before_n;
     d->cap = c->before_cap;

@@ -135,10 +135,11 @@ static Value remade_tuple(Ctx *cx, const Tuple *t, const Mapping *m, int level)
 static Value remade_list(Ctx *cx, const List *l, const Mapping *m, int level)
 {
     List *made = list_new(cx, l->n, l->elem);
-    for (int64_t i = 0; i < l->n && !l->stacked; i++)
-        list_append(cx, made, mapped(cx, l->at[i].v, m, level));
     if (l->stacked)
         list_stack(cx, made, l->stacked);
+    else
+        for (int64_t i = 0; i < l->n; i++)
+            list_append(cx, made, mapped(cx, l->at[i].v, m, level));
     return (Value){ .tag = V_LIST, .list = made };
 }
 

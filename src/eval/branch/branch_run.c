@@ -96,8 +96,9 @@ static void capture_items(Ctx *cx, After *after, const Change *c)
     after->invalid = d ? d->invalid : NULL;
     if (c->moved)
         after->items = l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
-    for (int64_t i = c->before_n; !c->moved && i < after->n; i++)
-        capture_item(cx, after, i);
+    else
+        for (int64_t i = c->before_n; i < after->n; i++)
+            capture_item(cx, after, i);
 }
 
 static void capture_one(Eval *ev, Branch *a, const Change *c)
@@ -128,8 +129,10 @@ static void read_after(Eval *ev, Branch *a, const After *after)
         read_tensors(ev, a, after->v);
     for (size_t i = 0; i < after->placed.n; i++)
         read_tensors(ev, a, after->placed.at[i].v);
-    for (int64_t i = 0, n = after->kind == CHANGE_DICT ? 2 * after->n : after->n;
-         after->items && i < n; i++)
+    if (!after->items)
+        return;
+    int64_t n = after->kind == CHANGE_DICT ? 2 * after->n : after->n;
+    for (int64_t i = 0; i < n; i++)
         read_tensors(ev, a, after->items[i]);
 }
 

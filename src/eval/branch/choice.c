@@ -110,10 +110,12 @@ static bool only_looks(Str name, const OpArg *args, size_t n)
     for (size_t i = 0; i < n; i++)
         container = container || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT ||
             args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
-    for (size_t i = 0; container && i < COUNT(names); i++)
+    if (!container)
+        return true;
+    for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
             return true;
-    return !container;
+    return false;
 }
 
 /* d[key], where d has not all that the key may be: one that it has. For the others PyTorch raises,
@@ -122,7 +124,9 @@ static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
 {
     const Choice *c = args[which].v.choice;
     bool looks = str_is(name, "aten::__getitem__") && which == 1 && args[0].v.tag == V_DICT;
-    for (int64_t i = 0; looks && i < c->n; i++)
+    if (!looks)
+        return val_poison();
+    for (int64_t i = 0; i < c->n; i++)
         if (dict_find(cx, args[0].v.dict, c->at[i]))
             return c->at[i];
     return val_poison();

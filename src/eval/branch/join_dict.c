@@ -46,8 +46,22 @@ static bool same_keys(Ctx *cx, const Value *const at[2], const int64_t n[2])
 }
 
 static Value value_or_unset(const Cell *c) { return c ? c->v : val_unset(); }
-/* Keys that are there in one branch only come where that branch has them. The order holds as long
- * as each branch's keys come in it. */
+
+/* Do the keys of the second branch that the first has too come first, and in the order of the first
+ * branch? `a, b, c` and `a, c, d` do, `a, b` and `d, a` do not. first: the entries of the first
+ * branch. */
+static bool follows(Ctx *cx, const Value *const at[2], const int64_t n[2], Dict *first)
+{
+    int64_t met = 0;
+    for (int64_t i = 0; met < n[1] && i < n[0]; i += 2)
+        met += val_equal(cx, at[0][i], at[1][met]) ? 2 : 0;
+    while (met < n[1] && !dict_find(cx, first, at[1][met]))
+        met += 2;
+    return met >= n[1];
+}
+
+/* Keys that are there in one branch only come where that branch has them. The order is known as
+ * long as the keys of each branch come in it. */
 static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], Dict *out)
 {
     Ctx *cx = j->ev->cx;
@@ -57,8 +71,6 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
         for (int64_t i = 0; i < n[k]; i += 2)
             dict_set(cx, in[k], at[k][i], at[k][i + 1]);
     }
-    int64_t last = 0; /* how far the second branch's keys have been met in the first's order */
-    bool ordered = same_keys(cx, at, n);
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < n[k]; i += 2) {
             const Cell *a = dict_find(cx, in[0], at[k][i]);
@@ -69,11 +81,8 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
             if (v.tag != V_UNINIT || v.any)
                 dict_set(cx, out, at[k][i], v);
         }
-    for (int64_t i = 0; !ordered && last < n[1] && i < n[0]; i += 2)
-        last += val_equal(cx, at[0][i], at[1][last]) ? 2 : 0;
-    for (; !ordered && last < n[1] && !dict_find(cx, in[0], at[1][last]); last += 2)
-        ;
-    out->unordered = out->unordered || (!ordered && last < n[1]);
+    if (!same_keys(cx, at, n) && !follows(cx, at, n, in[0]))
+        out->unordered = true;
 }
 
 /* One branch has no dict: the entries of the other's, as it exports them. */

@@ -157,10 +157,11 @@ static Value list_after(Join *j, int k, List *l)
 {
     Side side = join_side(j, k, l, NULL);
     List *made = list_new(j->ev->cx, side.n, l->elem);
-    for (int64_t i = 0; !side.stacked && i < side.n; i++)
-        list_append(j->ev->cx, made, side.at[i]);
     if (side.stacked)
         list_stack(j->ev->cx, made, side.stacked);
+    else
+        for (int64_t i = 0; i < side.n; i++)
+            list_append(j->ev->cx, made, side.at[i]);
     return (Value){ .tag = V_LIST, .list = made };
 }
 

@@ -63,8 +63,9 @@ static void use_stmt(Ctx *cx, Liveness *l, const Stmt *s, uint32_t *n)
         use_expr(l, s->values[i], at);
     for (uint32_t i = 0; i < s->n_target; i++)
         use_slot(l, s->target[i], at);
-    for (uint32_t i = 0; s->def && i < s->def->n_capture; i++)
-        use_slot(l, s->def->capture[2 * i], at);
+    if (s->def)
+        for (uint32_t i = 0; i < s->def->n_capture; i++)
+            use_slot(l, s->def->capture[2 * i], at);
     use_block(cx, l, &s->body, n);
     use_block(cx, l, &s->other, n);
     map_put(cx, &l->last, s, (void *)(uintptr_t)*n);

@@ -649,7 +649,9 @@ static bool dict_copy(Builtin *b, Value *out)
     *out = (Value){ .tag = V_DICT,
                     .dict = dict_new(b->cx,
                                      from ? from->type : str_of(b->cx, "Dict[str, Tensor]")) };
-    for (int64_t i = 0; from && i < from->n; i++)
+    if (!from)
+        return true;
+    for (int64_t i = 0; i < from->n; i++)
         dict_set(b->cx, out->dict, from->at[i].key, from->at[i].val.v);
     return true;
 }

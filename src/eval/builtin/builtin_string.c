@@ -240,12 +240,13 @@ static bool split(Builtin *b, Value *out)
     Str sep = text_of(b, 1);
     int64_t most = int_or(b, 2, -1);
     int64_t from = 0;
-    int64_t at;
     List *l = text_list(b, out);
     if (sep->len == 0)
         return builtin_fail(b, "split() at an empty separator");
-    for (int64_t n = 0; (most < 0 || n < most) && (at = find_in(s->s, from, s->len, sep)) >= 0;
-         n++) {
+    for (int64_t n = 0; most < 0 || n < most; n++) {
+        int64_t at = find_in(s->s, from, s->len, sep);
+        if (at < 0)
+            break;
         list_append(b->cx, l, piece(b, s->s + from, at - from));
         from = at + sep->len;
     }
@@ -260,11 +261,13 @@ static bool rsplit(Builtin *b, Value *out)
     Str sep = missing(b, 1) ? str_of(b->cx, " ") : text_of(b, 1);
     int64_t most = int_or(b, 2, -1);
     int64_t to = s->len;
-    int64_t at;
     VEC(Value) parts = { 0 };
     if (sep->len == 0)
         return builtin_fail(b, "rsplit() at an empty separator");
-    for (int64_t n = 0; (most < 0 || n < most) && (at = rfind_in(s->s, 0, to, sep)) >= 0; n++) {
+    for (int64_t n = 0; most < 0 || n < most; n++) {
+        int64_t at = rfind_in(s->s, 0, to, sep);
+        if (at < 0)
+            break;
         vec_push(b->cx, &parts, piece(b, s->s + at + sep->len, to - at - sep->len));
         to = at;
     }
@@ -354,14 +357,18 @@ static bool search(Builtin *b, Value *out)
 
 static bool count_text(Builtin *b, Value *out)
 {
-    int64_t from, to, n = 0, at;
+    int64_t from, to, n = 0;
     Str s = text_of(b, 0);
     Str sub = text_of(b, 1);
     if (sub->len == 0)
         return builtin_fail(b, "count() of an empty string never ends in PyTorch");
     window(b, &from, &to);
-    for (; (at = find_in(s->s, from, to, sub)) >= 0; from = at + sub->len)
-        n++;
+    for (;; n++) {
+        int64_t at = find_in(s->s, from, to, sub);
+        if (at < 0)
+            break;
+        from = at + sub->len;
+    }
     *out = val_int(n);
     return true;
 }
@@ -398,12 +405,13 @@ static bool replace(Builtin *b, Value *out)
     Str by = text_of(b, 2);
     int64_t most = int_or(b, 3, -1);
     int64_t from = 0;
-    int64_t at;
     if (old->len == 0)
         return builtin_fail(b, "replace() of an empty string never ends in PyTorch");
     Buf made = buf_new(b->cx);
-    for (int64_t n = 0; (most < 0 || n < most) && (at = find_in(s->s, from, s->len, old)) >= 0;
-         n++) {
+    for (int64_t n = 0; most < 0 || n < most; n++) {
+        int64_t at = find_in(s->s, from, s->len, old);
+        if (at < 0)
+            break;
         buf_add(&made, s->s + from, (size_t)(at - from));
         buf_add(&made, by->s, by->len);
         from = at + old->len;
@@ -484,9 +492,10 @@ static bool radix(Builtin *b, Value *out)
     uint64_t base = (uint64_t)b->row->datum;
     char digits[80];
     size_t at = sizeof digits;
-    do
+    do {
         digits[--at] = "0123456789abcdef"[u % base];
-    while (u /= base);
+        u /= base;
+    } while (u > 0);
     *out = val_str(str_fmt(b->cx, "%s0%s%.*s", v < 0 ? "-" : "", b->row->text,
                            (int)(sizeof digits - at), digits + at));
     return true;

@@ -211,9 +211,10 @@ Outcome dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *
     DictOp op = { ev, first ? args[0].v.dict : NULL, args, n, out };
     if (!first && !second)
         return NOT_MINE;
-    for (size_t i = 0; first && i < COUNT(rows); i++)
-        if (str_is(name, rows[i].name) && n >= rows[i].least && n <= rows[i].most)
-            return rows[i].fn(&op) ? outcome_done(ev->cx) : FAILED;
+    if (first)
+        for (size_t i = 0; i < COUNT(rows); i++)
+            if (str_is(name, rows[i].name) && n >= rows[i].least && n <= rows[i].most)
+                return rows[i].fn(&op) ? outcome_done(ev->cx) : FAILED;
     fail(ev->cx, E_UNSUPPORTED,
          "%s of a dict of which only the running model knows what keys it has, or their order",
          name->s);

@@ -115,9 +115,12 @@ void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *par
         else if (at[i].tag == V_LIST)
             track_list(cx, s, at[i].list);
     }
-    if (part)
-        tensor_holds(cx, s->memory, part->memory, why_shared(cx));
-    for (size_t i = 0; part && s->column && i < s->item.parts->n; i++)
+    if (!part)
+        return;
+    tensor_holds(cx, s->memory, part->memory, why_shared(cx));
+    if (!s->column)
+        return;
+    for (size_t i = 0; i < s->item.parts->n; i++)
         stacked_holds(cx, s->column[i], NULL, 0, part->column[i]);
 }
 

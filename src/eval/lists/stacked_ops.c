@@ -752,12 +752,13 @@ static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, 
     bool numbers = l && n == 2 && val_is_plain_number(args[1].v);
     for (size_t i = 0; i < COUNT(names); i++)
         seeks = seeks || str_is(name, names[i]);
-    for (int64_t i = 0; seeks && numbers && i < l->n; i++) {
-        Value v = l->at[i].v;
-        numbers = val_is_plain_number(v);
-        symbolic = symbolic || (!found && (is_symbolic(args[1].v) || is_symbolic(v)));
-        found = found || (!all && !symbolic && val_equal(cx, v, args[1].v));
-    }
+    if (seeks)
+        for (int64_t i = 0; numbers && i < l->n; i++) {
+            Value v = l->at[i].v;
+            numbers = val_is_plain_number(v);
+            symbolic = symbolic || (!found && (is_symbolic(args[1].v) || is_symbolic(v)));
+            found = found || (!all && !symbolic && val_equal(cx, v, args[1].v));
+        }
     return seeks && numbers && symbolic;
 }
 

@@ -81,28 +81,34 @@ static bool widen_argument(PartsOp *op, Value v)
     return wider != NULL;
 }
 
+/* Part i of an item; poison where the item has not the parts of the list's other items. */
+static Value part_of_item(const PartsOp *op, Value item, size_t i)
+{
+    Values part;
+    if (!item_parts(op->ev->cx, item, op->item.parts->like, &part) || i >= part.n)
+        return val_poison();
+    return part.at[i];
+}
+
 /* Part i of every argument. */
 static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
 {
     Ctx *cx = op->ev->cx;
     Value v = op->arg[k].v;
-    Values part;
     *out = v;
     if (k > 0 && k == op->row->item) {
-        *out = item_parts(cx, v, op->item.parts->like, &part) && i < part.n ? part.at[i]
-                                                                            : val_poison();
+        *out = part_of_item(op, v, i);
         return val_ok(*out);
     }
     if (v.tag != V_LIST)
         return true;
     out->list = list_new(cx, v.list->n, NULL);
-    if (v.list->stacked)
+    if (v.list->stacked) {
         list_stack(cx, out->list, v.list->stacked->column[i]);
-    for (int64_t n = 0; !v.list->stacked && n < v.list->n; n++)
-        list_append(cx, out->list,
-                    item_parts(cx, v.list->at[n].v, op->item.parts->like, &part) && i < part.n
-                        ? part.at[i]
-                        : val_poison());
+        return true;
+    }
+    for (int64_t n = 0; n < v.list->n; n++)
+        list_append(cx, out->list, part_of_item(op, v.list->at[n].v, i));
     return true;
 }
 

@@ -79,9 +79,10 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
 {
     Ctx *cx = l->ev->cx;
     ItemType item, was;
-    for (int64_t i = 0; !after->stacked && i < after->n; i++)
-        if (!val_ok(after->at[i].v))
-            return not_converted(l);
+    if (!after->stacked)
+        for (int64_t i = 0; i < after->n; i++)
+            if (!val_ok(after->at[i].v))
+                return not_converted(l);
     if (!type_of_list(cx, shape, &was) || !type_of_list(cx, after, &item) ||
         !items_join(cx, was, item, &item) || !item.elem)
         return loop_give_up(
@@ -126,7 +127,9 @@ static bool may_be_written(const Loop *l, ItemType item)
     bool any = item.of ||
         (item.parts ? holds_container(item.parts->like)
                     : l->writes && !strcmp(item.elem, "Tensor"));
-    for (size_t i = 0; !any && item.parts && i < item.parts->n; i++)
+    if (!item.parts)
+        return any;
+    for (size_t i = 0; !any && i < item.parts->n; i++)
         any = may_be_written(l, item.parts->at[i]);
     return any;
 }

@@ -111,9 +111,9 @@ static void meet_inside(Search *s, Value v, const Way *way)
 {
     const Tensor *mark = container_marked(v);
     meet(s, mark ? mark->st : NULL, WAY_MARK, way, 0);
-    for (size_t i = 0; v.tag == V_LIST && v.list->stacked && i < stacked_n_columns(v.list->stacked);
-         i++)
-        meet(s, stacked_column(v.list->stacked, i)->memory->st, WAY_MEMORY, way, (int64_t)i);
+    if (v.tag == V_LIST && v.list->stacked)
+        for (size_t i = 0; i < stacked_n_columns(v.list->stacked); i++)
+            meet(s, stacked_column(v.list->stacked, i)->memory->st, WAY_MEMORY, way, (int64_t)i);
     for (int64_t i = 0; s->missing && i < val_n_parts(v); i++) {
         Value item = val_part(v, i);
         bool holds = item.tag == V_TUPLE || item.tag == V_LIST || item.tag == V_DICT ||
@@ -137,7 +137,9 @@ static Map find_ways(Loop *l, uint64_t opened)
         s.missing += (k->kind != CHANGE_CELL || k->created > opened) &&
             map_add(s.cx, &s.wanted, k->what, NULL);
     }
-    for (int64_t i = 0; s.missing && i < 2; i++)
+    if (!s.missing)
+        return s.wanted;
+    for (int64_t i = 0; i < 2; i++)
         vec_push(s.cx, &s.todo, (Stop){ root(l, i), way_new(s.cx, WAY_ROOT, NULL, i) });
     for (size_t i = 0; s.missing && i < s.todo.n; i++)
         meet_inside(&s, s.todo.at[i].v, s.todo.at[i].way);
@@ -227,12 +229,14 @@ static bool item_here(Loop *l, ItemType *item)
             ok = item_here(l, &item->parts->at[i]);
         return ok;
     }
-    for (int i = 0; ok && item->type && i < item->type->rank; i++) {
+    if (!item->type)
+        return false;
+    for (int i = 0; ok && i < item->type->rank; i++) {
         bool known = dim_is_outside(l->ev->g, item->type->dim[i]);
         dim[i] = known ? item->type->dim[i] : dim_fresh(cx, "d");
         ok = known || item->ragged;
     }
-    if (ok && item->type && item->type->rank > 0)
+    if (ok && item->type->rank > 0)
         item->type = type_tensor(cx, item->type->dtype, item->type->rank, dim);
     return ok && item->type;
 }
@@ -327,12 +331,13 @@ static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
         same = was.form == now.form && was.dtype == now.dtype && was.rank == now.rank &&
             was.ragged == now.ragged;
     }
-    for (size_t i = 0; same && i < f->n; i++) {
-        Leaf *leaf = &l->leaves.at[k->first + i];
-        for (int axis = 0; axis < leaf->rank; axis++)
-            if (f->leaf[i].open >> axis & 1)
-                leaf->dim[axis] = NULL;
-    }
+    if (same)
+        for (size_t i = 0; i < f->n; i++) {
+            Leaf *leaf = &l->leaves.at[k->first + i];
+            for (int axis = 0; axis < leaf->rank; axis++)
+                if (f->leaf[i].open >> axis & 1)
+                    leaf->dim[axis] = NULL;
+        }
     if (same && f->n == 1 && loop_begins_natural(l, k)) {
         Leaf *leaf = &l->leaves.at[k->first];
         leaf->counts = f->leaf[0].counts;

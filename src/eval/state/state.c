@@ -265,8 +265,9 @@ static bool make_state_outputs(Eval *ev)
 static void forget_unlooked(Eval *ev)
 {
     State *s = ev->state;
-    bool all_known = !s->restart;
-    for (size_t i = 0; all_known && i < s->unlooked.n; i++)
+    if (s->restart)
+        return;
+    for (size_t i = 0; i < s->unlooked.n; i++)
         s->restart = facts_add_state(ev->cx, s->unlooked.at[i], UNLOOKED);
 }
 

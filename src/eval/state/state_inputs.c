@@ -124,9 +124,11 @@ static Value feed_item(Eval *ev, Value v, Str name)
 static void feed_keys(Eval *ev, Dict *d, Str name)
 {
     Ctx *cx = ev->cx;
-    const Value *key;
     int64_t in_file = d->n;
-    for (size_t i = 0; (key = facts_state_key(cx, name, i)); i++) {
+    for (size_t i = 0;; i++) {
+        const Value *key = facts_state_key(cx, name, i);
+        if (!key)
+            break;
         Str child = state_key(cx, name, *key);
         const Cell *c = dict_find(cx, d, *key);
         Ox present = feed(ev, state_is_set(cx, child), ox_bool(ev->g, c != NULL));
@@ -206,9 +208,12 @@ void state_input_storages(Eval *ev, size_t from)
 static void feed_items(Eval *ev, const TrackedList *h)
 {
     Ctx *cx = ev->cx;
-    for (int64_t k = 0; h->list && k < h->n; k++)
-        list_set(cx, h->list, k, feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
-    for (int64_t k = 0; h->dict && k < h->n; k++) {
+    if (h->list)
+        for (int64_t k = 0; k < h->n; k++)
+            list_set(cx, h->list, k, feed_item(ev, h->list->at[k].v, state_item(cx, h->name, k)));
+    if (!h->dict)
+        return;
+    for (int64_t k = 0; k < h->n; k++) {
         DictEntry e = h->dict->at[k];
         dict_set(cx, h->dict, e.key, feed_item(ev, e.val.v, state_key(cx, h->name, e.key)));
     }

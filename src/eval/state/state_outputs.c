@@ -181,7 +181,9 @@ static bool was_written(const TrackedList *h)
 /* Did it set attributes of this object? */
 static bool object_was_written(const State *s, const Obj *o)
 {
-    for (int64_t i = 0; o->tracked && i < o->n; i++) {
+    if (!o->tracked)
+        return false;
+    for (int64_t i = 0; i < o->n; i++) {
         const TrackedAttr *h = &s->attrs.at[s->used.at[o->tracked - 1 + (size_t)i].attr];
         if (!same_value(h->before, h->cell->v))
             return true;
@@ -569,22 +571,25 @@ static void keep_items(Eval *ev, Map *kept, const Map *left, const TrackedList *
 }
 
 /* What the model still holds that a run may have written to: storages, and the marks of lists,
- * dicts and objects. */
+ * dicts and objects. Empty where the run has put no other tensor in the
+ * place of one. */
 static Map kept_memory(Eval *ev)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
     Map left = { 0 };
     Map kept = { 0 };
+    if (s->left.n == 0)
+        return kept;
     for (size_t i = 0; i < s->left.n; i++)
         map_put(cx, &left, s->left.at[i].name, NULL);
-    for (size_t i = 0; s->left.n && i < s->storages.n; i++) {
+    for (size_t i = 0; i < s->storages.n; i++) {
         const TrackedStorage *h = &s->storages.at[i];
         Kept k = { h->name, h->st->now != h->before };
         if (!map_find(&left, h->name))
             map_put(cx, &kept, h->st, mem_copy(cx, &k, sizeof k));
     }
-    for (size_t i = 0; s->left.n && i < s->lists.n; i++) {
+    for (size_t i = 0; i < s->lists.n; i++) {
         const TrackedList *h = &s->lists.at[i];
         const Tensor *mark = container_marked(tracked_container(h));
         Kept k = { h->name, was_written(h) };
@@ -592,7 +597,7 @@ static Map kept_memory(Eval *ev)
             map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
         keep_items(ev, &kept, &left, h);
     }
-    for (size_t i = 0; s->left.n && i < s->attrs.n; i++)
+    for (size_t i = 0; i < s->attrs.n; i++)
         if (is_plain_object(s->attrs.at[i].before))
             keep_object(ev, &kept, &left, tracked_name(cx, &s->attrs.at[i]), s->attrs.at[i].before);
     return kept;

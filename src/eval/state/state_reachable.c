@@ -61,16 +61,22 @@ static void reach_value(Eval *ev, Value before, Value after)
         fail(ev->cx, E_LIMIT, "state holds values more than %d levels deep", WALK_LEVELS);
 }
 
+/* What the run has left in a list or dict of the model, item by item: an item that is as it was is
+ * not reached by this. `self.l[0] = x; self.l.append(y)` reaches what x and y were computed from.
+ */
 static void reach_items(Eval *ev, const TrackedList *h)
 {
     const Cell *cells = h->items;
     const DictEntry *entries = h->items;
-    for (int64_t i = 0; h->list && !h->list->stacked && i < h->list->n; i++)
-        reach_value(ev, i < h->n ? cells[i].v : val_none(), h->list->at[i].v);
+    if (h->list && !h->list->stacked)
+        for (int64_t i = 0; i < h->list->n; i++)
+            reach_value(ev, i < h->n ? cells[i].v : val_none(), h->list->at[i].v);
     if (h->list && h->list->stacked && h->list->stacked != h->fed &&
         !stacked_is_invalid(h->list->stacked) && !h->list->stacked->column)
         reach(&ev->state->looked, stacked_whole(ev, h->list->stacked));
-    for (int64_t i = 0; h->dict && i < h->dict->n; i++)
+    if (!h->dict)
+        return;
+    for (int64_t i = 0; i < h->dict->n; i++)
         reach_value(ev,
                     i < h->n && val_equal(ev->cx, entries[i].key, h->dict->at[i].key)
                         ? entries[i].val.v
