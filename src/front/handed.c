@@ -149,7 +149,9 @@ static bool is_known(const pt2onnx_type *t)
 static void record(Ctx *cx, const Handed *h, Stmt *s)
 {
     Recorded *r = new_array(cx, Recorded, s->n_target + 1);
-    for (uint32_t i = 0; r && i < s->n_target; i++) {
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < s->n_target; i++) {
         const pt2onnx_type *t = &h->t->type[s->target[i]];
         r[i] = is_known(t) ? (Recorded){ .dtype = dtype_given(t->dtype),
                                          .rank = t->rank,

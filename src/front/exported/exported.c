@@ -416,7 +416,7 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
 static bool asks_for_a_number(Str guard)
 {
     const char *rest = NULL;
-    for (const char *at = guard->s; (at = strstr(at, " == ")) != NULL; at++)
+    for (const char *at = strstr(guard->s, " == "); at; at = strstr(at + 1, " == "))
         rest = at + strlen(" == ");
     return rest && rest[strspn(rest, "0123456789")] == '\0';
 }

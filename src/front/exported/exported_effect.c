@@ -203,7 +203,9 @@ static bool written_args(ExScope *s, const ExNode *n, const ExOperands *copies, 
     Str *written = new_array(cx, Str, n->args.n + 1);
     size_t n_written = 0;
     op->args = new_array(cx, Arg, n->args.n);
-    for (size_t i = 1; op->args && written && i < n->args.n; i++) {
+    if (!op->args || !written)
+        return false;
+    for (size_t i = 1; i < n->args.n; i++) {
         Arg a = n->args.at[i];
         bool about = a.name && a.name->s[0] == '_';
         if (about &&
@@ -230,7 +232,7 @@ static bool written_args(ExScope *s, const ExNode *n, const ExOperands *copies, 
         op->args[op->n_args++] = a;
     }
     op->writes = n_written ? written : NULL;
-    return op->args && written;
+    return true;
 }
 
 /* auto_functionalized: an operator that writes to arguments, made one that returns them. The

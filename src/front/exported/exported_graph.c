@@ -95,7 +95,9 @@ Expr *ex_op(Exported *x, const char *name, Expr *a, Expr *b, Expr *c)
     Expr *e = ex_expr(x, X_OP);
     e->op = str_of(x->cx, name);
     e->args = new_array(x->cx, Arg, 3);
-    for (Expr **at = (Expr *[]){ a, b, c, NULL }; e->args && *at; at++)
+    if (!e->args)
+        return e;
+    for (Expr **at = (Expr *[]){ a, b, c, NULL }; *at; at++)
         e->args[e->n_args++].value = *at;
     return e;
 }

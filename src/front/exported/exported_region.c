@@ -52,9 +52,12 @@ static bool region_operands(Exported *x, const ExNode *n, ExOperands *out)
     const Expr *list = n->region->listed && first < n->args.n ? n->args.at[first].value : NULL;
     if (n->region->listed && (!list || list->kind != X_LIST))
         return ex_bad(x, &n->inputs, "a region without a list of operands");
-    for (uint32_t i = 0; list && i < list->n; i++)
-        vec_push(x->cx, out, list->items[i]);
-    for (size_t i = first; !list && i < n->args.n; i++)
+    if (list) {
+        for (uint32_t i = 0; i < list->n; i++)
+            vec_push(x->cx, out, list->items[i]);
+        return true;
+    }
+    for (size_t i = first; i < n->args.n; i++)
         if (!n->args.at[i].name)
             vec_push(x->cx, out, n->args.at[i].value);
     return true;

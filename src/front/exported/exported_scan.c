@@ -170,8 +170,9 @@ static bool finish(Scan *sc, const ExScan *kind, const ExResults *r)
 {
     Exported *x = sc->s->x;
     ExOperands values = { 0 };
-    for (size_t k = 0; !kind->from_first && k < sc->carried.n; k++)
-        vec_push(x->cx, &values, ex_local(x, sc->carried.at[k]));
+    if (!kind->from_first)
+        for (size_t k = 0; k < sc->carried.n; k++)
+            vec_push(x->cx, &values, ex_local(x, sc->carried.at[k]));
     for (size_t k = 0; k < sc->ys.n; k++)
         vec_push(x->cx, &values,
                  made(sc, "rows", ex_op(x, "aten::stack", sc->ys.at[k], NULL, NULL)));
@@ -199,7 +200,8 @@ bool ex_write_scan(ExScope *s, ExNode *n)
     for (size_t k = 0; k < n_ys; k++)
         vec_push(x->cx, &sc.ys, made(&sc, "ys", ex_expr(x, X_LIST)));
     start(&sc, kind);
-    for (size_t k = 0; kind->from_first && k < n_ys; k++)
-        append(&sc, sc.ys.at[k], ex_local(x, sc.carried.at[k]));
+    if (kind->from_first)
+        for (size_t k = 0; k < n_ys; k++)
+            append(&sc, sc.ys.at[k], ex_local(x, sc.carried.at[k]));
     return loop(&sc, kind) && finish(&sc, kind, &r);
 }

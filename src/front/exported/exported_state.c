@@ -427,7 +427,8 @@ static uint64_t end_of(const Const *k)
 static void find_sharing(Exported *x, const SavedView *v, ExState *made, size_t index)
 {
     made->same = index;
-    for (size_t i = 0; made->k->storage && i < v->st->users.n; i++) {
+    size_t n = made->k->storage ? v->st->users.n : 0;
+    for (size_t i = 0; i < n; i++) {
         ExState *other = &x->state.at[v->st->users.at[i]];
         if (same_view(other->k, made->k)) {
             made->same = other->same;

@@ -197,7 +197,8 @@ static bool from_data(Str expr)
     return false;
 }
 
-/* In a loop's body u0 is another number in each iteration: it says nothing there. */
+/* Keeps what the file records about the value of this name. In a loop's body u0 is another number
+ * in each iteration, so a size that depends on u0 is kept as unknown there. */
 static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
 {
     if (map_find(&s->types, name))
@@ -208,9 +209,10 @@ static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
     if (r->what)
         n = r->dim != NULL;
     RecordedDim *dim = kept && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim) : NULL;
-    for (int i = 0; dim && s->repeated && i < n; i++)
-        if (dim[i].expr && from_data(dim[i].expr))
-            dim[i].expr = NULL;
+    if (dim && s->repeated)
+        for (int i = 0; i < n; i++)
+            if (dim[i].expr && from_data(dim[i].expr))
+                dim[i].expr = NULL;
     if (kept && dim)
         kept->dim = dim;
     map_put(s->x->cx, &s->types, name, kept);

@@ -728,7 +728,10 @@ static Expr *binary(Parser *p, int least)
 {
     int64_t depth = p->depth;
     Expr *a = unary(p);
-    for (Infix f; a && (f = infix(p)).level >= least && f.level > 0;) {
+    while (a) {
+        Infix f = infix(p);
+        if (f.level < least || f.level <= 0)
+            break;
         if (!deeper(p) || !next(p) || (f.tokens == 2 && !next(p)))
             return NULL;
         Expr *b = binary(p, f.level == LEVEL_POWER ? LEVEL_POWER : f.level + 1);

@@ -153,9 +153,10 @@ static Str storage_class(Legacy *l, const TensorDef *t)
         { "INT8", "CharStorage", "QInt8Storage" },  { "UINT8", "ByteStorage", "QUInt8Storage" },
         { "BYTE", "ByteStorage", "QUInt8Storage" }, { "BOOL", "BoolStorage", NULL },
     };
-    for (size_t i = 0; t->type && i < COUNT(rows); i++)
-        if (str_is(t->type, rows[i].type) && (!t->quantised || rows[i].quantised))
-            return str_of(l->cx, t->quantised ? rows[i].quantised : rows[i].plain);
+    if (t->type)
+        for (size_t i = 0; i < COUNT(rows); i++)
+            if (str_is(t->type, rows[i].type) && (!t->quantised || rows[i].quantised))
+                return str_of(l->cx, t->quantised ? rows[i].quantised : rows[i].plain);
     const char *type = t->type ? t->type->s : "nothing";
     fail(l->cx, E_FORMAT, "a tensor of model.json has %s%s for its element type",
          t->quantised ? "quantised " : "", type);
@@ -404,7 +405,9 @@ static bool add_methods(Legacy *l, ModuleDef *m)
         return ctx_failed(l->cx)
             ? false
             : fail(l->cx, E_FORMAT, "the archive has no record %s", m->code->s);
-    for (size_t i = 0; file && i < file->functions.n; i++)
+    if (!file)
+        return true;
+    for (size_t i = 0; i < file->functions.n; i++)
         map_put(l->cx, &m->def->method, file->functions.at[i]->name, file->functions.at[i]);
     return true;
 }
@@ -501,7 +504,9 @@ static bool learn_fields(Legacy *l, ClassDef *c)
 {
     const Function *init = map_get(&c->method, str_of(l->cx, "__init__"));
     VEC(Field) fields = { 0 };
-    for (uint32_t i = 0; init && i < init->body.n; i++) {
+    if (!init)
+        return true;
+    for (uint32_t i = 0; i < init->body.n; i++) {
         const Stmt *s = init->body.at[i];
         if (s->kind != S_SET_ATTR || s->object->kind != X_LOCAL || s->object->slot != 0 ||
             map_find(&c->field_index, s->attr))
@@ -527,7 +532,9 @@ static bool read_library(Legacy *l, Json j)
         if (!(str_is(key, "torchscriptArena") ? read_record_ref(&j, &record) : json_skip(&j)))
             return false;
     const CodeFile *file = record && !j.failed ? ts_open_record(l->cx, l->ts, record) : NULL;
-    for (size_t i = 0; file && i < file->classes.n; i++) {
+    if (!file)
+        return !ctx_failed(l->cx);
+    for (size_t i = 0; i < file->classes.n; i++) {
         ClassDef *c = file->classes.at[i];
         const char *plain = strrchr(c->qualname->s, '.');
         map_put(l->cx, &l->ts->classes, str_of(l->cx, plain ? plain + 1 : c->qualname->s), c);

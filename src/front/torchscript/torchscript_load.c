@@ -284,7 +284,9 @@ bool ts_defaults(Ctx *cx, TorchScript *ts)
     Program *p = ts->p;
     for (uint32_t k = 1; p->entry && k < p->entry->n_param; k++) {
         const ParamDecl *d = &p->entry->param[k];
-        for (uint32_t i = 0; d->deflt && i < p->n_input; i++) {
+        if (!d->deflt)
+            continue;
+        for (uint32_t i = 0; i < p->n_input; i++) {
             if (d->name != p->input[i].name)
                 continue;
             if (!ts_literal(cx, ts, d->deflt, &p->input[i].deflt))
@@ -311,8 +313,9 @@ static bool add_leaf(Leaves *l, Str name, const Pickle *call)
     InputDecl in = { .name = name, .rank = -1 };
     if (t->k && t->st->dtype != DT_NONE && !t->st->quantised) {
         RecordedDim *dim = new_array(l->cx, RecordedDim, t->k->rank);
-        for (int i = 0; dim && i < t->k->rank; i++)
-            dim[i].known = t->k->dims[i];
+        if (dim)
+            for (int i = 0; i < t->k->rank; i++)
+                dim[i].known = t->k->dims[i];
         in.known = in.example = dim != NULL;
         in.dtype = t->st->dtype;
         in.rank = t->k->rank;

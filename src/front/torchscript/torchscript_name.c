@@ -161,7 +161,9 @@ static int compare_views(const SavedTensor *a, const SavedTensor *b)
         c = compare_ints(a->k->dims[i], b->k->dims[i]);
     if (!c)
         c = compare_ints(a->k->strides != NULL, b->k->strides != NULL);
-    for (int i = 0; !c && a->k->strides && i < a->k->rank; i++)
+    if (c || !a->k->strides)
+        return c;
+    for (int i = 0; !c && i < a->k->rank; i++)
         c = compare_ints(a->k->strides[i], b->k->strides[i]);
     return c;
 }
@@ -186,8 +188,9 @@ static void mark_overlaps(SavedStorage *st)
             hi = at[to]->hi > hi ? at[to]->hi : hi;
             differ = differ || at[to]->same != at[from]->same;
         }
-        for (size_t i = from; differ && i < to; i++)
-            at[i]->shared_bytes = true;
+        if (differ)
+            for (size_t i = from; i < to; i++)
+                at[i]->shared_bytes = true;
     }
 }
 

@@ -281,7 +281,9 @@ static bool build_call(Builder *b, const Pickle *p, Str path, Value *out)
 static Obj *new_object(Builder *b, const ClassDef *c, Str path)
 {
     Obj *o = obj_new(b->cx, c, c->n_field, field_names(b->cx, c), path);
-    for (int64_t i = 0; o && i < o->n; i++)
+    if (!o)
+        return NULL;
+    for (int64_t i = 0; i < o->n; i++)
         cell_set(b->cx, &o->slot[i], (Value){ .tag = V_UNINIT });
     return o;
 }
