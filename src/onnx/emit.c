@@ -50,13 +50,14 @@ static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList
         if (f && !type_fits(f, in.at[i]->type))
             return fail(g->cx, E_UNSUPPORTED, "ONNX's %s does not take %s for %s", op->name,
                         type_text(g->cx, in.at[i]->type)->s, a->name);
-        for (size_t j = 0; f && a->homogeneous && j < i && j < ver->n_in; j++)
-            if (in.at[j] && formal_in(ver, (int)j)->homogeneous &&
-                strcmp(formal_in(ver, (int)j)->type, a->type) == 0 &&
-                ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
-                return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, a->name,
-                            dtype_name(ox_dtype(in.at[i])), formal_in(ver, (int)j)->name,
-                            dtype_name(ox_dtype(in.at[j])));
+        if (f && a->homogeneous)
+            for (size_t j = 0; j < i && j < ver->n_in; j++)
+                if (in.at[j] && formal_in(ver, (int)j)->homogeneous &&
+                    strcmp(formal_in(ver, (int)j)->type, a->type) == 0 &&
+                    ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
+                    return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, a->name,
+                                dtype_name(ox_dtype(in.at[i])), formal_in(ver, (int)j)->name,
+                                dtype_name(ox_dtype(in.at[j])));
     }
     return true;
 }

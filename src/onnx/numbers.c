@@ -66,9 +66,13 @@ static Ox weight_const(Graph *g, const Const *k)
     Graph *root = graph_root(g);
     uint32_t h = (uint32_t)hash_bytes(&k, sizeof k, 1);
     size_t at = h;
-    for (Ox v; (v = next_shared(root->share, h, SHARED_WEIGHT, &at));)
-        if (v->k == k)
-            return v;
+    for (;;) {
+        Ox known = next_shared(root->share, h, SHARED_WEIGHT, &at);
+        if (!known)
+            break;
+        if (known->k == k)
+            return known;
+    }
     Ox v = new_const(g, k);
     share(root, (Shared){ h, SHARED_WEIGHT, v });
     return v;
@@ -99,9 +103,13 @@ Ox ox_const(Graph *g, const Const *k)
         return POISON;
     uint32_t h = (uint32_t)hash_small(k, p);
     size_t at = h;
-    for (Ox v; (v = next_shared(root->share, h, SHARED_CONST, &at));)
-        if (same_small(v->k, k, const_data(g->cx, v->k), p))
-            return v;
+    for (;;) {
+        Ox known = next_shared(root->share, h, SHARED_CONST, &at);
+        if (!known)
+            break;
+        if (same_small(known->k, k, const_data(g->cx, known->k), p))
+            return known;
+    }
     Ox v = new_const(g, k);
     share(root, (Shared){ h, SHARED_CONST, v });
     return v;
@@ -251,10 +259,14 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
     uint64_t of_items = hash_bytes(items, (size_t)n * sizeof *items, 3);
     uint32_t h = (uint32_t)hash_bytes(key, sizeof key, of_items);
     size_t at = h;
-    for (Ox o; (o = next_shared(root->share, h, SHARED_DIMS, &at));)
-        if (ox_dtype(o) == t && ox_rank(o) == rank && o->n_items == n &&
-            memcmp(o->items, items, (size_t)n * sizeof *items) == 0)
-            return o;
+    for (;;) {
+        Ox old = next_shared(root->share, h, SHARED_DIMS, &at);
+        if (!old)
+            break;
+        if (ox_dtype(old) == t && ox_rank(old) == rank && old->n_items == n &&
+            memcmp(old->items, items, (size_t)n * sizeof *items) == 0)
+            return old;
+    }
     Ox o = ox_new(g, OX_DIMS, type_of_ints(g->cx, t, rank, &n));
     o->items = mem_copy(g->cx, items, (size_t)n * sizeof *items);
     if (!o->items)

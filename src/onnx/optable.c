@@ -91,7 +91,9 @@ const OnnxOp *onnx_op_at(Ctx *cx, int i)
 const OpVersion *onnx_version(const OnnxOp *op, int opset)
 {
     const OpVersion *found = NULL;
-    for (int i = 0; op && i < op->n_version && op->version[i].since <= opset; i++)
+    if (!op)
+        return NULL;
+    for (int i = 0; i < op->n_version && op->version[i].since <= opset; i++)
         found = &op->version[i];
     return found;
 }
@@ -112,7 +114,9 @@ bool onnx_takes(const OnnxOp *op, int opset, int i, DType t)
 
 const FormalAttr *onnx_attr(const OpVersion *v, const char *name)
 {
-    for (int i = 0; v && i < v->n_attr; i++)
+    if (!v)
+        return NULL;
+    for (int i = 0; i < v->n_attr; i++)
         if (strcmp(v->attr[i].name, name) == 0)
             return &v->attr[i];
     return NULL;

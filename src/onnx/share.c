@@ -162,9 +162,13 @@ static Node *find_equal(const Node *n, uint32_t hash)
         size_t at = hash;
         if (share_is_stale(g))
             make_anew(g);
-        for (Node *old; (old = next_shared(g->share, hash, SHARED_NODE, &at));)
+        for (;;) {
+            Node *old = next_shared(g->share, hash, SHARED_NODE, &at);
+            if (!old)
+                break;
             if (node_equal(old, n) && same_calls(old, n))
                 return old;
+        }
     }
     return NULL;
 }

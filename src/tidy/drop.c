@@ -36,7 +36,9 @@ static void need(Live *l, Ox v)
 
 static bool makes_a_size(const Live *l, const Node *n)
 {
-    for (int k = 0; l->keep_origins && k < n->n_out; k++)
+    if (!l->keep_origins)
+        return false;
+    for (int k = 0; k < n->n_out; k++)
         if (dim_is_origin(n->out[k]))
             return true;
     return false;
@@ -192,10 +194,12 @@ static bool all_items_are(Graph *g, Ox v, double wanted)
     bool sign = dtype_is_float(v->k->dtype);
     Ox doubles = ox_cast(g, v, DT_DOUBLE);
     const double *at = is_const(doubles) ? const_data(g->cx, doubles->k) : NULL;
-    for (int64_t i = 0; at && i < n; i++)
+    if (!at)
+        return false;
+    for (int64_t i = 0; i < n; i++)
         if (at[i] != wanted || (sign && !signbit(at[i]) != !signbit(wanted)))
             return false;
-    return at != NULL;
+    return true;
 }
 
 /* Which input the result is; -1 for none. */

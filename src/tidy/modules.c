@@ -387,7 +387,9 @@ static Node *make_call(Cut *c)
 static void shorten_inputs(Cut *c)
 {
     const Str path = c->name.path;
-    for (size_t i = 0; path->len && i < c->body->inputs.n; i++) {
+    if (!path->len)
+        return;
+    for (size_t i = 0; i < c->body->inputs.n; i++) {
         Ox v = c->body->inputs.at[i];
         if (v->name && str_starts(v->name, path->s) && v->name->s[path->len] == '.')
             v->name = str_of(c->cx, v->name->s + path->len + 1);

@@ -76,8 +76,14 @@ void replace(Rewrite *rw, Ox from, Ox to)
 
 Ox current(const Rewrite *rw, Ox v)
 {
-    for (MapEntry *e; v && rw->to.n && (e = map_find(&rw->to, v));)
+    if (rw->to.n == 0)
+        return v;
+    while (v) {
+        const MapEntry *e = map_find(&rw->to, v);
+        if (!e)
+            break;
         v = e->val;
+    }
     return v;
 }
 

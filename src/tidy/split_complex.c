@@ -318,8 +318,9 @@ static const Pairable pairables[] = {
 static bool step(Rewrite *rw, Node *n)
 {
     Pairs *p = rw->arg;
-    for (size_t i = 0; !p->begun && i < p->from.n; i++)
-        replace(rw, p->from.at[i], p->to.at[i]);
+    if (!p->begun)
+        for (size_t i = 0; i < p->from.n; i++)
+            replace(rw, p->from.at[i], p->to.at[i]);
     p->begun = true;
     if (!map_find(&p->touched, n))
         return true;

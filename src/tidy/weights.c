@@ -425,20 +425,23 @@ static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
         return NULL;
     if (!k && !passes)
         return NULL;
-    for (int i = 0; passes && i < 2; i++) {
-        const Const *other = constant_of(rw, n->in[i]);
-        m->in[i] = other ? there(ox_const(n->graph, other))
-                         : taken_side(rw, n->in[i], c, first, depth + 1);
-        if (!m->in[i])
-            return NULL;
-    }
+    if (passes)
+        for (int i = 0; i < 2; i++) {
+            const Const *other = constant_of(rw, n->in[i]);
+            m->in[i] = other ? there(ox_const(n->graph, other))
+                             : taken_side(rw, n->in[i], c, first, depth + 1);
+            if (!m->in[i])
+                return NULL;
+        }
     return computes(rw->cx, m) ? recipe_const(m, 0) : NULL;
 }
 
 static void take_sides(Rewrite *rw, Node *n)
 {
     const Const *c = constant_of(rw, n->in[0]);
-    for (int i = 1; c && i < 3; i++) {
+    if (!c)
+        return;
+    for (int i = 1; i < 3; i++) {
         Ox side = n->in[i]->kind == OX_NODE && !constant_of(rw, n->in[i])
             ? taken_side(rw, n->in[i], c, i == 1, 0)
             : NULL;

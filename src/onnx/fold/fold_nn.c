@@ -247,7 +247,9 @@ static void share_out(Taps *t)
     double sum = 0;
     for (int64_t k = 0; k < t->n; k++)
         sum += t->weight[k];
-    for (int64_t k = 0; k < t->n && sum != 0; k++)
+    if (sum == 0)
+        return;
+    for (int64_t k = 0; k < t->n; k++)
         t->weight[k] /= sum;
 }
 
@@ -322,9 +324,11 @@ static bool read_scales(const Fold *f, Spot place, float *scale)
     const Data *told = f->node->n_in > 2 && f->in[2].numel ? &f->in[2] : NULL;
     bool takes = !told ||
         (told->dtype == DT_FLOAT && told->numel == x->rank && place != PLACE_CORNERS);
-    for (int i = 0; takes && i < x->rank; i++)
+    if (!takes)
+        return false;
+    for (int i = 0; i < x->rank; i++)
         scale[i] = told ? ((const float *)told->at)[i] : (float)f->out->dims[i] / (float)x->dims[i];
-    return takes;
+    return true;
 }
 
 /* One axis after the other, those that stay as they are left out. */

@@ -136,8 +136,9 @@ static void accumulate(const Data *x, Red r, const int64_t *s, const double *mos
             int64_t m = w.run - i < FOLD_TILE ? w.run - i : FOLD_TILE;
             int64_t at = w.at[1] + i * w.step[1];
             load_reals(x->dtype, item_ptr(x, w.at[0] + i), 1, m, v);
-            for (int64_t k = 0; most && k < m; k++)
-                v[k] = shifted_exp(v[k], most[at + k * w.step[1]]);
+            if (most)
+                for (int64_t k = 0; k < m; k++)
+                    v[k] = shifted_exp(v[k], most[at + k * w.step[1]]);
             step_reals(r, acc + at, w.step[1], v, m);
         }
 }

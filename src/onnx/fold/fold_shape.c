@@ -143,7 +143,9 @@ static bool fold_concat(Fold *f)
         return false;
     for (int i = 0; i < f->node->n_in; i++) {
         int64_t mine = product(f->in[i].dims + axis, f->in[i].rank - axis);
-        for (int64_t o = 0; o < outer && mine; o++)
+        if (mine == 0)
+            continue;
+        for (int64_t o = 0; o < outer; o++)
             memcpy(item_ptr(f->out, o * row + at), item_ptr(&f->in[i], o * mine),
                    (size_t)mine * size);
         at += mine;
@@ -151,6 +153,7 @@ static bool fold_concat(Fold *f)
     return true;
 }
 
+/* Split(x): of every row of x each output takes its own part, one behind the other. */
 static bool fold_split(Fold *f)
 {
     const Data *x = &f->in[0];
@@ -163,7 +166,9 @@ static bool fold_split(Fold *f)
         return false;
     for (int i = 0; i < f->node->n_out; i++) {
         int64_t mine = product(f->out[i].dims + axis, x->rank - axis);
-        for (int64_t o = 0; o < outer && mine; o++)
+        if (mine == 0)
+            continue;
+        for (int64_t o = 0; o < outer; o++)
             memcpy(item_ptr(&f->out[i], o * mine), item_ptr(x, o * row + at), (size_t)mine * size);
         at += mine;
     }
@@ -277,14 +282,16 @@ static bool fold_gather_elements(Fold *f)
     size_t size = item_size(x->dtype);
     int axis = axis_of(f, "axis", 0, x->rank);
     int64_t s[MAX_RANK], from;
+    if (!size)
+        return false;
     plain_strides(x->rank, x->dims, s);
-    for (int64_t i = 0; size && i < at->numel; i++) {
+    for (int64_t i = 0; i < at->numel; i++) {
         if (!index_at(at, i, x->dims[axis], &from))
             return false;
         memcpy(item_ptr(f->out, i),
                item_ptr(x, place_without(at->dims, at->rank, i, s, axis) + from * s[axis]), size);
     }
-    return size != 0;
+    return true;
 }
 
 /* The element that a row of indices names, over the axes from `first` on. */
@@ -314,15 +321,17 @@ static bool fold_gather_nd(Fold *f)
     int64_t rows = product(at->dims, at->rank - 1);
     int64_t block = product(x->dims + batch + depth, x->rank - batch - (int)depth);
     int64_t per = batches ? rows / batches : 0;
+    if (!size)
+        return false;
     plain_strides(x->rank, x->dims, s);
-    for (int64_t r = 0; size && r < rows; r++) {
+    for (int64_t r = 0; r < rows; r++) {
         if (!row_place(at, r, depth, x, batch, s, &place))
             return false;
         place += per ? r / per * product(x->dims + batch, x->rank - batch) : 0;
         if (block)
             memcpy(item_ptr(f->out, r * block), item_ptr(x, place), (size_t)block * size);
     }
-    return size != 0;
+    return true;
 }
 
 /* The reduction attribute of a scatter: how an update joins what it finds. */
@@ -435,8 +444,10 @@ static bool fold_scatter_nd(Fold *f)
     Join how = join_of(f);
     if (!size || !fold_same(f))
         return false;
+    if (block == 0)
+        return true;
     plain_strides(x->rank, x->dims, s);
-    for (int64_t r = 0; r < rows && block; r++) {
+    for (int64_t r = 0; r < rows; r++) {
         if (!row_place(at, r, depth, x, 0, s, &place))
             return false;
         if (!update(x->dtype, how, item_ptr(f->out, place), item_ptr(up, r * block), block))
@@ -498,7 +509,9 @@ static bool fold_trilu(Fold *f)
         return false;
     int64_t cols = x->dims[x->rank - 1];
     int64_t rows = x->dims[x->rank - 2];
-    for (int64_t r = 0; cols && r < x->numel / cols; r++) {
+    if (cols == 0)
+        return true;
+    for (int64_t r = 0; r < x->numel / cols; r++) {
         int64_t i = r % rows;
         int64_t edge = clamp(k, -rows, cols) + i + !upper; /* first column kept, or dropped */
         edge = clamp(edge, 0, cols);

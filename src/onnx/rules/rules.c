@@ -308,7 +308,10 @@ static Tree *arith(Reader *r, char operator, Tree *a, Tree *b)
 static Tree *term(Reader *r)
 {
     Tree *t = factor(r);
-    for (char c; t && ((c = peek(r)) == '*' || c == '/');) {
+    while (t) {
+        char c = peek(r);
+        if (c != '*' && c != '/')
+            break;
         r->at++;
         t = arith(r, c, t, factor(r));
     }
@@ -320,7 +323,10 @@ static Tree *expr(Reader *r)
     if (++r->depth > MAX_DEPTH)
         return broken(r, "the expression is nested too deeply");
     Tree *t = term(r);
-    for (char c; t && ((c = peek(r)) == '+' || c == '-');) {
+    while (t) {
+        char c = peek(r);
+        if (c != '+' && c != '-')
+            break;
         r->at++;
         t = arith(r, c, t, term(r));
     }
@@ -443,7 +449,10 @@ static bool alternative(Reader *r, struct RuleBody *body)
  * open. */
 static void skip_call(Reader *r, int depth)
 {
-    for (char c; (c = peek(r));) {
+    for (;;) {
+        char c = peek(r);
+        if (!c)
+            return;
         if (c == '"') {
             string(r);
             continue;

@@ -88,11 +88,13 @@ static bool number_of(Find *f, Ox v, double *out)
         const_numel(v->k) > FOLD_NUMEL)
         return false;
     const float *at = const_data(f->cx, v->k);
-    for (int64_t i = 1; at && i < const_numel(v->k); i++)
+    if (!at)
+        return false;
+    for (int64_t i = 1; i < const_numel(v->k); i++)
         if (at[i] != at[0])
             return false;
-    *out = at ? at[0] : 0;
-    return at != NULL;
+    *out = at[0];
+    return true;
 }
 
 /* As near as the value's own type can be: nobody writes more digits of a root than that. */

@@ -328,9 +328,10 @@ static void put_signature(Wire *w, const Graph *g)
 {
     for (size_t i = 0; i < g->inputs.n; i++)
         put_value(w, GRAPH_INPUT, g->inputs.at[i]);
-    for (size_t i = 0; !g->up && w->info->initializers_as_inputs && i < w->inits.n; i++)
-        if (!w->inits.at[i].is_node)
-            put_value(w, GRAPH_INPUT, w->inits.at[i].v);
+    if (!g->up && w->info->initializers_as_inputs)
+        for (size_t i = 0; i < w->inits.n; i++)
+            if (!w->inits.at[i].is_node)
+                put_value(w, GRAPH_INPUT, w->inits.at[i].v);
     for (size_t i = 0; i < g->outputs.n; i++)
         if (g->up)
             put_value(w, GRAPH_OUTPUT, g->outputs.at[i]);
@@ -343,7 +344,9 @@ static void put_values(Wire *w, const Graph *g)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
-        for (int i = 0; !n->dead && i < n->n_out; i++)
+        if (n->dead)
+            continue;
+        for (int i = 0; i < n->n_out; i++)
             if (n->out[i] && !w->is_output[n->out[i]->id] && type_is_known(n->out[i]->type))
                 put_value(w, GRAPH_VALUE, n->out[i]);
     }
@@ -383,10 +386,12 @@ static void put_body_constants(Wire *w, const Graph *g, Map *written)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
-        for (int i = 0; !n->dead && i < n->n_in; i++)
+        if (n->dead)
+            continue;
+        for (int i = 0; i < n->n_in; i++)
             if (n->in[i] && n->in[i]->kind == OX_CONST && map_add(w->cx, written, n->in[i], NULL))
                 put_constant(w, FUNCTION_NODE, n->in[i]);
-        for (int i = 0; !n->dead && i < n->n_attr; i++)
+        for (int i = 0; i < n->n_attr; i++)
             if (n->attr[i].kind == ATTR_GRAPH && n->attr[i].g != wire_function_body(n))
                 put_body_constants(w, n->attr[i].g, written);
     }

@@ -177,9 +177,10 @@ static bool is_weight(const Const *k) { return k->name || k->derived || k->stora
 
 const Graph *wire_function_body(const Node *n)
 {
-    for (int i = 0; i < n->n_attr && n->domain && n->domain->len; i++)
-        if (n->attr[i].kind == ATTR_GRAPH && strcmp(n->attr[i].name, FUNCTION_BODY) == 0)
-            return n->attr[i].g;
+    if (n->domain && n->domain->len)
+        for (int i = 0; i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH && strcmp(n->attr[i].name, FUNCTION_BODY) == 0)
+                return n->attr[i].g;
     return NULL;
 }
 

@@ -162,7 +162,9 @@ static void find_at(Finder *f, Node *n)
 {
     const Rules *rules = n->op ? map_get(&f->by_root, n->name) : NULL;
     RuleMatch *m = rules ? new(f->cx, RuleMatch) : NULL;
-    for (size_t i = 0; m && i < rules->n; i++) {
+    if (!m)
+        return;
+    for (size_t i = 0; i < rules->n; i++) {
         if (!rule_find(rules->at[i], &f->forms, n, accept, f, m))
             continue;
         map_put(f->cx, &f->found, n, m);
@@ -176,10 +178,12 @@ static void find_in(Finder *f, const Graph *g)
 {
     for (size_t i = g->nodes.n; i-- > 0;) {
         Node *n = g->nodes.at[i];
-        for (int k = 0; !n->dead && k < n->n_attr; k++)
+        if (n->dead)
+            continue;
+        for (int k = 0; k < n->n_attr; k++)
             if (n->attr[k].kind == ATTR_GRAPH)
                 find_in(f, n->attr[k].g);
-        if (!n->dead && n->n_out == 1 && !map_find(&f->inside, n))
+        if (n->n_out == 1 && !map_find(&f->inside, n))
             find_at(f, n);
     }
 }
@@ -214,14 +218,16 @@ static bool by_root(Finder *f, const Rule *r)
 {
     Map names = { 0 };
     bool fine = rule_roots(f->cx, r, &f->forms, &names);
-    for (size_t i = 0; fine && i < names.n; i++) {
+    if (!fine)
+        return false;
+    for (size_t i = 0; i < names.n; i++) {
         Rules *rules = map_get(&f->by_root, names.at[i].key);
         if (!rules)
             map_put(f->cx, &f->by_root, names.at[i].key, rules = new(f->cx, Rules));
         if (rules)
             vec_push(f->cx, rules, r);
     }
-    return fine;
+    return true;
 }
 
 /* Those of operators that the target has. A rule is read whole when a node may be its result: most

@@ -215,10 +215,11 @@ Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
     bool known = static_shape(x, of) && static_shape(index, shape);
-    for (int i = 0; known && i < rank; i++) {
-        stride *= i > axis ? of[i] : 1;
-        numel *= shape[i];
-    }
+    if (known)
+        for (int i = 0; i < rank; i++) {
+            stride *= i > axis ? of[i] : 1;
+            numel *= shape[i];
+        }
     if (known && numel <= MOST) {
         step = ox_int(g, stride);
         others = places(g, shape, of, rank, (int)axis);

@@ -92,8 +92,9 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
         (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)) ||
         (in_of(n, 4) && !ox_known_ints(g, n->in[4], &steps, &others)))
         return AS_IT_IS;
-    for (int64_t i = 0; steps && i < count; i++)
-        stepped |= steps[i] != 1;
+    if (steps)
+        for (int64_t i = 0; i < count; i++)
+            stepped |= steps[i] != 1;
     if (known && (!stepped || items_of_slice(l, n, out) == CHANGED))
         return stepped ? CHANGED : AS_IT_IS;
     for (int64_t i = 0; i < count; i++) {

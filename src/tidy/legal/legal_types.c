@@ -192,10 +192,12 @@ static bool is_sequence(Ox v) { return v && v->type && v->type->kind == T_SEQUEN
 
 static bool takes_sequences(const OpVersion *v, const FormalArg *f)
 {
-    for (int i = 0; f && i < v->n_type; i++)
+    if (!f)
+        return false;
+    for (int i = 0; i < v->n_type; i++)
         if (strcmp(v->type[i].name, f->type) == 0)
             return v->type[i].seq != 0;
-    return f != NULL; /* "seq(tensor(float))" itself */
+    return true; /* "seq(tensor(float))" itself */
 }
 
 /* Does version v of the operator take and give the sequences that n does? */
@@ -251,7 +253,9 @@ static int last_opset_with_kernel(const Node *n, const OpVersion *v, int opset)
 {
     bool any;
     kernel_takes(n->op->name, v, "", DT_FLOAT, &any);
-    for (int older = opset - 1; !any && older >= 9 && !node_is(n, "Attention"); older--) {
+    if (any)
+        return 0;
+    for (int older = opset - 1; older >= 9 && !node_is(n, "Attention"); older--) {
         const OpVersion *w = onnx_version(n->op, older);
         bool some = false;
         if (w)
