@@ -68,7 +68,9 @@ static void tell_notes(const Session *s)
                                          [NOTE_DROPPED] = PT2ONNX_DROPPED,
                                          [NOTE_CHANGED] = PT2ONNX_CHANGED,
                                          [NOTE_INFO] = PT2ONNX_INFO };
-    for (size_t i = 0; s->o.on_note && i < s->cx->notes.n; i++)
+    if (!s->o.on_note)
+        return;
+    for (size_t i = 0; i < s->cx->notes.n; i++)
         s->o.on_note(s->o.user, kind[s->cx->notes.at[i].kind], s->cx->notes.at[i].text->s);
 }
 
@@ -165,10 +167,12 @@ static void find_uses(Ctx *cx, const Graph *g, Map *used)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
-        for (int i = 0; !n->dead && i < n->n_in; i++)
+        if (n->dead)
+            continue;
+        for (int i = 0; i < n->n_in; i++)
             if (n->in[i] && n->in[i]->kind == OX_INPUT)
                 map_put(cx, used, n->in[i], NULL);
-        for (int i = 0; !n->dead && i < n->n_attr; i++)
+        for (int i = 0; i < n->n_attr; i++)
             if (n->attr[i].kind == ATTR_GRAPH)
                 find_uses(cx, n->attr[i].g, used);
     }
@@ -246,7 +250,9 @@ static void name_as_torch(Ctx *cx, Graph *g)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
-        for (int i = 0; !n->dead && i < n->n_in; i++)
+        if (n->dead)
+            continue;
+        for (int i = 0; i < n->n_in; i++)
             if (n->in[i] && n->in[i]->kind == OX_INPUT && n->in[i]->name &&
                 is_number(n->in[i]->name))
                 n->in[i]->name = str_fmt(cx, "onnx::%s_%s", n->name->s, n->in[i]->name->s);

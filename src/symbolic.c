@@ -37,9 +37,10 @@ static int tensor_in(const struct pt2onnx_call *c, Ox v, pt2onnx_type *type, con
     *type = (pt2onnx_type){
         .dtype = (int)ox_dtype(v), .rank = ox_rank(v), .dims = dims, .kind = "Tensor"
     };
-    for (int a = 0; dims && a < type->rank; a++)
-        if (!dim_known(ox_dim(v, a), &dims[a]))
-            dims[a] = -1;
+    if (dims)
+        for (int a = 0; a < type->rank; a++)
+            if (!dim_known(ox_dim(v, a), &dims[a]))
+                dims[a] = -1;
     if (v->kind == OX_CONST && const_numel(v->k) <= FOLD_NUMEL) {
         void *data = new_array(cx, uint8_t,
                                dtype_bytes(v->k->dtype, (uint64_t)const_numel(v->k)) + 1);
@@ -192,8 +193,9 @@ static bool emit_custom(struct pt2onnx_call *c, const char *op, OxList in, const
     Ctx *cx = c->op->cx;
     const char *sep = strstr(op, "::");
     Type *types = new_array(cx, Type, n_out + 1);
-    for (size_t i = 0; types && i < n_out; i++)
-        types[i] = type_tensor(cx, in.n && in.at[0] ? ox_dtype(in.at[0]) : DT_FLOAT, -1, NULL);
+    if (types)
+        for (size_t i = 0; i < n_out; i++)
+            types[i] = type_tensor(cx, in.n && in.at[0] ? ox_dtype(in.at[0]) : DT_FLOAT, -1, NULL);
     return types &&
         ox_make_custom(c->op->g, str_n(cx, op, (size_t)(sep - op)), str_of(cx, sep + 2), in, attr,
                        n_attr, types, out, n_out);

@@ -113,9 +113,10 @@ static bool rule_lookup(void *ctx, Str name, RuleVal *out)
 static Ox rule_like(Op *op)
 {
     const Schema *s = op->call->schema;
-    for (int i = 0; op->promoted && i < s->n_param; i++)
-        if (op->promoted[i])
-            return op->promoted[i];
+    if (op->promoted)
+        for (int i = 0; i < s->n_param; i++)
+            if (op->promoted[i])
+                return op->promoted[i];
     for (int i = 0; i < s->n_param; i++)
         if (op->call->arg[i].tag == V_TENSOR)
             return arg(op, s->param[i].name->s);
@@ -311,6 +312,15 @@ static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
     return false;
 }
 
+/* Are all tensors among the arguments of these kinds? */
+static bool check_kinds(Op *op, unsigned kinds)
+{
+    for (int i = 0; i < op->call->schema->n_param; i++)
+        if (!check_kind(op, op->call->arg[i], kinds))
+            return false;
+    return true;
+}
+
 /* The call's result before it is written anywhere: kinds checked, arguments promoted, then the row
  * or the rule. */
 static Value run(Op *op, const Candidate *c, CallForm form)
@@ -319,9 +329,8 @@ static Value run(Op *op, const Candidate *c, CallForm form)
     bool view = c->row && c->row->kind == ROW_VIEW;
     if (!refused && meets_quantised(op, c, form))
         return on_quantized_tensor(op, form == FORM_IN_PLACE);
-    for (int i = 0; i < op->call->schema->n_param && !refused; i++)
-        if (!check_kind(op, op->call->arg[i], c->kinds | (view ? QUANT : 0)))
-            return val_poison();
+    if (!refused && !check_kinds(op, c->kinds | (view ? QUANT : 0)))
+        return val_poison();
     if (c->promote && !promote_args(op, c->promote))
         return val_poison();
     return c->rule ? run_rule(op) : run_row(op, form);
@@ -528,9 +537,10 @@ static bool check_expect(Op *op, Str name, Value v)
 {
     const Value *at = v.tag == V_TUPLE ? v.tuple->at : &v;
     int64_t n = v.tag == V_TUPLE ? v.tuple->n : 1;
-    for (int64_t i = 0; op->record_errs && i < n; i++)
-        if (at[i].tag == V_TENSOR)
-            record_note_erred(op->cx, tensor_read(op->g, at[i].t));
+    if (op->record_errs)
+        for (int64_t i = 0; i < n; i++)
+            if (at[i].tag == V_TENSOR)
+                record_note_erred(op->cx, tensor_read(op->g, at[i].t));
     for (int64_t i = 0; i < n && i < op->n_expect; i++)
         if (at[i].tag == V_TENSOR && op->expect[i] &&
             !same_type(op->cx, op->expect[i], tensor_type(at[i].t)) &&

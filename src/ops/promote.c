@@ -288,12 +288,14 @@ static bool column_params(Op *op, const char *column, int *out, int *n)
     *n = 0;
     if (!p)
         return true;
-    for (Str name; (name = next_name(op->cx, &p)); (*n)++) {
+    for (;; (*n)++) {
+        Str name = next_name(op->cx, &p);
+        if (!name)
+            return true;
         out[*n] = param_index(s, name);
         if (out[*n] < 0)
             return fail(op->cx, E_BUG, "'%s' names no parameter of %s", column, s->text->s);
     }
-    return true;
 }
 
 /* The type that dtype= asks for: sum(x, dtype=..) and its like compute in it. DT_NONE: none. */
@@ -332,11 +334,14 @@ bool column_check(Ctx *cx, const Schema *s, const char *column, Str place)
                     "%s: 'promote %s' is none of default(..), int-to-float(..), always-bool(..), "
                     "bool-to-long(..), complex-to-float(..)",
                     place->s, column);
-    for (Str name; (name = next_name(cx, &p));)
+    for (;;) {
+        Str name = next_name(cx, &p);
+        if (!name)
+            return true;
         if (param_index(s, name) < 0)
             return fail(cx, E_USAGE, "%s: promote names no parameter '%s' of %s", place->s, name->s,
                         s->name->s);
-    return true;
+    }
 }
 
 /* Promote parameter i to op->common; false when it is poison then. */

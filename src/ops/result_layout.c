@@ -57,10 +57,12 @@ static bool are_in_order(Ctx *cx, Value v, bool gaps)
 {
     if (v.tag == V_TENSOR)
         return surely_contiguous(cx, v.t) || (gaps && in_order(cx, v.t));
-    bool all = true;
-    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && all && i < v.list->n; i++)
-        all = are_in_order(cx, v.list->at[i].v, gaps);
-    return all;
+    if (v.tag != V_LIST || v.list->stacked)
+        return true;
+    for (int64_t i = 0; i < v.list->n; i++)
+        if (!are_in_order(cx, v.list->at[i].v, gaps))
+            return false;
+    return true;
 }
 
 /* Is a new tensor among the results contiguous? */
@@ -90,10 +92,12 @@ static bool is_of_argument(const Tensor *t, const OpArg *args, size_t n)
 
 void result_layout(Op *op, const OpArg *args, size_t n, Value v)
 {
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        result_layout(op, args, n, v.tuple->at[i]);
-    for (int64_t i = 0; v.tag == V_LIST && !v.list->stacked && i < v.list->n; i++)
-        result_layout(op, args, n, v.list->at[i].v);
+    if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            result_layout(op, args, n, v.tuple->at[i]);
+    if (v.tag == V_LIST && !v.list->stacked)
+        for (int64_t i = 0; i < v.list->n; i++)
+            result_layout(op, args, n, v.list->at[i].v);
     if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || v.t->contiguous != YES)
         return;
     if (!is_of_argument(v.t, args, n))

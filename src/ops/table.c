@@ -146,9 +146,10 @@ static unsigned kinds_of(Str words, bool plain)
         { "packed", PACKED_SEQUENCE },
     };
     unsigned out = 0;
-    for (size_t i = 0; words && i < COUNT(names); i++)
-        if (has_word(words->s, names[i].name))
-            out |= names[i].kind;
+    if (words)
+        for (size_t i = 0; i < COUNT(names); i++)
+            if (has_word(words->s, names[i].name))
+                out |= names[i].kind;
     return out || !plain ? out : PLAIN;
 }
 
@@ -252,9 +253,11 @@ static void push_once(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 {
     const Node *n = v->kind == OX_NODE ? v->node : NULL;
-    for (int i = 0; n && i < n->n_in; i++)
+    if (!n)
+        return;
+    for (int i = 0; i < n->n_in; i++)
         push_once(cx, n->in[i], seen, todo);
-    for (int i = 0; n && i < n->n_attr; i++)
+    for (int i = 0; i < n->n_attr; i++)
         for (size_t k = 0; n->attr[i].kind == ATTR_GRAPH && k < n->attr[i].g->outputs.n; k++)
             push_once(cx, n->attr[i].g->outputs.at[k], seen, todo);
 }
@@ -338,7 +341,9 @@ static bool users_rule(const Entry *e)
 static bool writes_any(const Schema *s)
 {
     bool any = false;
-    for (int i = 0; s && i < s->n_param; i++)
+    if (!s)
+        return false;
+    for (int i = 0; i < s->n_param; i++)
         any |= s->param[i].writes;
     return any;
 }
@@ -376,9 +381,10 @@ const char *op_refused(Ctx *cx, Str name)
 {
     CallForm form;
     Entry *e = table_resolve(cx, name, &form);
-    for (size_t i = 0; e && i < e->at.n; i++)
-        if (!e->at.at[i].row || e->at.at[i].row->kind != ROW_REFUSE)
-            return NULL;
+    if (e)
+        for (size_t i = 0; i < e->at.n; i++)
+            if (!e->at.at[i].row || e->at.at[i].row->kind != ROW_REFUSE)
+                return NULL;
     return e && e->at.n > 0 && !e->callback ? e->at.at[0].row->text : NULL;
 }
 
@@ -417,11 +423,12 @@ int schema_itself(const Schema *s, int i)
 {
     int found = -1;
     int n = 0;
-    for (int p = 0; p < s->n_param && s->ret[i].writes; p++)
-        if (s->param[p].writes && s->param[p].alias == s->ret[i].alias) {
-            found = p;
-            n++;
-        }
+    if (s->ret[i].writes)
+        for (int p = 0; p < s->n_param; p++)
+            if (s->param[p].writes && s->param[p].alias == s->ret[i].alias) {
+                found = p;
+                n++;
+            }
     return n == 1 ? found : -1;
 }
 
@@ -455,10 +462,13 @@ static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
                     rule_position(cx, r, r->start)->s, r->head->s);
     if (!refuse_in_place(cx, r))
         return false;
-    for (size_t n; (n = strcspn(kinds, " \t")) || *kinds; kinds += n + strspn(kinds + n, " \t"))
+    while (*kinds) {
+        size_t n = strcspn(kinds, " \t");
         if (n && !kinds_of(str_n(cx, kinds, n), false))
             return fail(cx, E_USAGE, "%s: 'kinds %.*s': the kinds are plain, quant and packed",
                         rule_position(cx, r, r->kinds_at)->s, (int)n, kinds);
+        kinds += n + strspn(kinds + n, " \t");
+    }
     if (r->layout && !layout_of_word(r->layout, &c->layout))
         return fail(cx, E_USAGE, "%s: 'layout %s': a layout is own or contiguous",
                     rule_position(cx, r, r->layout_at)->s, r->layout->s);

@@ -191,9 +191,10 @@ static void sum_own(Op *op, Term *t, const char *other, const char *keep, bool a
     Value dims[MAX_RANK];
     int n = 0;
     char left[MAX_RANK + 1] = { 0 };
-    for (int i = 0; !alone && t->at[i] && ox_ok(t->x); i++)
-        if (!strchr(other, t->at[i]) && !strchr(keep, t->at[i]) && dim_is(ox_dim(t->x, i), 1))
-            squeeze_label(op, t, i--);
+    if (!alone)
+        for (int i = 0; t->at[i] && ox_ok(t->x); i++)
+            if (!strchr(other, t->at[i]) && !strchr(keep, t->at[i]) && dim_is(ox_dim(t->x, i), 1))
+                squeeze_label(op, t, i--);
     for (int i = 0, k = 0; t->at[i]; i++)
         if (strchr(other, t->at[i]) || strchr(keep, t->at[i]))
             left[k++] = t->at[i];
@@ -482,8 +483,12 @@ static Value einsum_of_one(Op *op, Str equation, Value x, Ox now)
     int n = 0;
     if (!read_equation(op, equation, &now, 1, &e))
         return val_poison();
-    for (const char *at; n < rank && e.out[n] && (at = strchr(e.term[0].at, e.out[n])); n++)
+    for (; n < rank && e.out[n]; n++) {
+        const char *at = strchr(e.term[0].at, e.out[n]);
+        if (!at)
+            break;
         perm[n] = val_int(at - e.term[0].at);
+    }
     if (n == rank && !e.out[n])
         return call_op(op, "aten::permute", (Value[]){ x, val_tuple(op->cx, perm, n) }, 2);
     Value made = val_tensor(op->cx, einsum(op, equation, &now, 1));

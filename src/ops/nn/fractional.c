@@ -161,8 +161,9 @@ static Value lower_fractional_max_pool(Op *op)
     Ox out[] = { picked(op, windows, best, axis), NULL };
     out[1] = picked(op, from, best, axis);
     Ox first = ints(op, 0);
-    for (int i = 0; i < 2 && f.alone; i++)
-        out[i] = ox(op, "Squeeze", out[i], first);
+    if (f.alone)
+        for (int i = 0; i < 2; i++)
+            out[i] = ox(op, "Squeeze", out[i], first);
     if (!ox_ok(out[0]) || !ox_ok(out[1]))
         return val_poison();
     return result_tuple(op, out, 2);

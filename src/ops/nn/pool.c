@@ -448,11 +448,12 @@ static Ox average(Op *op, Pool *p)
         padded |= p->pad[i] > 0;
         known &= dim_known(ox_dim(p->x, 2 + i), NULL);
     }
-    for (int i = 0; i < p->n && known && p->ceil; i++) {
-        if (!end_of_axis(op, p, i, &count, &unread))
-            return POISON;
-        beyond |= unread < 0;
-    }
+    if (known && p->ceil)
+        for (int i = 0; i < p->n; i++) {
+            if (!end_of_axis(op, p, i, &count, &unread))
+                return POISON;
+            beyond |= unread < 0;
+        }
     bool counts = padded && arg_bool(op, "count_include_pad");
     bool ceil = known ? beyond : p->ceil;
     if (known && ceil && counts)

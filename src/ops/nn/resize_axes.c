@@ -79,7 +79,9 @@ static void antialiased_row(const Axis *a, double *row, int64_t i)
         row[k] = filter(a, ((double)k - center + 0.5) / wide);
         sum += row[k];
     }
-    for (int64_t k = 0; k < a->in && sum != 0; k++)
+    if (sum == 0)
+        return;
+    for (int64_t k = 0; k < a->in; k++)
         row[k] /= sum;
 }
 

@@ -417,7 +417,9 @@ static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *redu
             return false;
         }
     }
-    for (int i = 0; i < 2 && r->biases; i++)
+    if (!r->biases)
+        return true;
+    for (int i = 0; i < 2; i++)
         vec_push(op->cx, &r->params, tensor_read(op->g, packed_item(state_of[i], 1).t));
     return true;
 }

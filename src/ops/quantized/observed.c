@@ -66,10 +66,11 @@ static bool widen(Op *op, Ox x, int axis, Range *seen)
             op->cx, E_VALUE,
             "Per-channel FakeQuant in fused_moving_avg_obs_fake_quant only supported on axis == 0");
     Axes others = { 0 }; /* of no axes, reduce() makes all */
-    for (int i = 1; axis == 0 && i < ox_rank(x); i++) {
-        others.at[others.n++] = i;
-        others.has[i] = true;
-    }
+    if (axis == 0)
+        for (int i = 1; i < ox_rank(x); i++) {
+            others.at[others.n++] = i;
+            others.has[i] = true;
+        }
     Ox low = reduce(op, "ReduceMin", x, &others, false);
     Ox high = reduce(op, "ReduceMax", x, &others, false);
     if (!ox_ok(low) || !ox_ok(high) || ox_rank(seen->low) < 0 || ox_rank(seen->high) < 0)

@@ -584,8 +584,9 @@ Value on_quantized_tensor(Op *op, bool in_place)
     OpArg *args = new_array(op->cx, OpArg, s->n_param + 1);
     if (!args)
         return val_poison();
-    for (int i = 0; row && i < s->n_param; i++)
-        args[i] = (OpArg){ s->param[i].name, on_floats(op, op->call->arg[i], &q) };
+    if (row)
+        for (int i = 0; i < s->n_param; i++)
+            args[i] = (OpArg){ s->param[i].name, on_floats(op, op->call->arg[i], &q) };
     if (!row || !q || q->axis >= 0 || (in_place && row->keeping != AS_ARGUMENT))
         return val_tensor(op->cx, op_refuse(op, "it does not handle quantised tensors"));
     Value v = op_call(op->g, s->name, s->overload, args, (size_t)s->n_param, NULL, 0);

@@ -284,8 +284,9 @@ static Value lower_choose_qparams_affine(Op *op)
         !choose(op, arg_str(op, "mapping_type"), &r, out) ||
         (keep && !counts_of_blocks(op, x, counts)))
         return val_poison();
-    for (int i = 0; keep && i < 2; i++)
-        out[i] = reshape_to(op, out[i], counts, rank);
+    if (keep)
+        for (int i = 0; i < 2; i++)
+            out[i] = reshape_to(op, out[i], counts, rank);
     out[0] = ox_cast(op->g, out[0], arg_dtype(op, "scale_dtype", ox_dtype(x)));
     out[1] = ox_cast(op->g, out[1],
                      arg_dtype(op, "zero_point_dtype", symmetric ? ox_dtype(x) : DT_INT32));

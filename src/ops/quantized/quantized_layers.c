@@ -128,8 +128,12 @@ static bool conv_of_state(Op *op, Value state, QConv *c)
         return conv_of_version_1(op, state, c);
     if (first.tag == V_INT) {
         *c = (QConv){ .weight = packed_item(third, 1), .bias = packed_item(third, 2) };
-        for (Value v; n < MAX_CONFIG && (v = packed_item(second, n)).tag == V_INT; n++)
+        for (; n < MAX_CONFIG; n++) {
+            Value v = packed_item(second, n);
+            if (v.tag != V_INT)
+                break;
             at[n] = v.i;
+        }
         return conv_config(op, at, n, c);
     }
     *c = (QConv){ .weight = packed_item(second, 1), .bias = packed_item(third, 0) };

@@ -192,7 +192,9 @@ static bool is_summed(Ox x, Dims size)
     int lead = ox_rank(x) - (int)size.n;
     if (size.n == 0 || lead > 0)
         return true;
-    for (size_t i = 0; i < size.n && lead == 0; i++)
+    if (lead != 0)
+        return false;
+    for (size_t i = 0; i < size.n; i++)
         if (dim_is(size.at[i], 1) && !dim_is(ox_dim(x, (int)i), 1))
             return true;
     return false;

@@ -393,8 +393,9 @@ Ox combinations(Op *op, Dim size, int r, bool again)
     VEC(int64_t) table = { 0 };
     double count = 1;
     bool known = dim_known(size, &n);
-    for (int i = 0; known && i < r; i++)
-        count *= (double)(n + (again ? i : -i)) / (i + 1);
+    if (known)
+        for (int i = 0; i < r; i++)
+            count *= (double)(n + (again ? i : -i)) / (i + 1);
     if (!known || count * r > LARGE_TABLE)
         return combinations_of_grid(op, size, r, again);
     for (int i = 0; i < r; i++)
