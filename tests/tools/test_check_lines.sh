@@ -49,5 +49,15 @@ must_pass 'void f(void)
     for (int i = 0, n = 3; i < n; i++)
         g(i);
 }'
+in_function() { printf 'void f(int n)\n{\n    %s\n}' "$1"; }
+must_fail loops "$(in_function 'for (int i = 0; at && i < n; i++) g(at[i]);')"
+must_fail loops "$(in_function 'for (int i = 0; i < n && !x->dead; i++) { g(x->in[i]); h(i); }')"
+must_fail loops "$(in_function 'while (p != NULL && n > 0) n--;')"
+must_fail loops "$(in_function 'while ((at = next(at)) != NULL) g(at);')"
+must_pass "$(in_function 'for (int i = 0; same && i < n; i++) same = g(i);')"
+must_pass "$(in_function 'for (const Node *x = first; x && x->up; x = x->up) g(x->name);')"
+must_pass "$(in_function 'for (int i = 0; i < n && !w->failed; i++) put(w, i);')"
+must_pass "$(in_function 'do { take(p, &more); } while (more && !at(p));')"
+must_pass "$(in_function 'while (v.tag == LIST && n > 0) n--;')"
 [ $failed = 0 ] && echo "every planted line was noticed"
 exit $failed
