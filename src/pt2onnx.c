@@ -6,7 +6,6 @@
 #include "session.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "front/front.h"
@@ -58,6 +57,7 @@ void pt2onnx_remove_temporaries(void) { out_remove_all(); }
 static bool session_begin(Session *s, const char *file, const pt2onnx_options *o)
 {
     *s = (Session){ .cx = ctx_new(), .file = file, .subject = file, .kind = FILE_OTHER };
+    s->stream.fd = STDOUT_FILENO;
     return s->cx && settings_read(s, o);
 }
 
@@ -408,84 +408,7 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
     return info;
 }
 
-/* ---- writing ---- */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static bool same_folder(Ctx *cx, const char *a, const char *b)
-{
-    struct stat sa, sb;
-    const char *dir_a = base_name(a) == a ? "." : str_n(cx, a, (size_t)(base_name(a) - a))->s;
-    const char *dir_b = base_name(b) == b ? "." : str_n(cx, b, (size_t)(base_name(b) - b))->s;
-    return stat(dir_a, &sa) == 0 && stat(dir_b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-        sa.st_ino == sb.st_ino;
-}
-
-static bool check_output(Session *s, const char *out)
-{
-    struct stat a, b;
-    bool same = stat(s->file, &a) == 0 && stat(out, &b) == 0 && a.st_dev == b.st_dev &&
-        a.st_ino == b.st_ino;
-    return !same ||
-        fail(s->cx, E_USAGE, "the output %s is the model itself; -o names another", out);
-}
-
-/* Linked weights stay in the archive: runtimes open nothing outside the model's own folder. */
-static bool check_link(Session *s, const char *out)
-{
-    if (s->opt.weights != WEIGHTS_LINK)
-        return true;
-    if (!out)
-        return fail(s->cx, E_USAGE, "--weights=link needs a file as output, beside the archive");
-    return same_folder(s->cx, s->file, out) ||
-        fail(s->cx, E_USAGE,
-             "--weights=link: %s must lie in the same "
-             "folder as %s, because runtimes open no other",
-             out, s->file);
-}
-
-/* Must the weights go to a file of their own? auto: only when one file cannot hold the model. */
-static bool wants_data(Session *s, Graph *g, const ModelInfo *info)
-{
-    return s->opt.weights == WEIGHTS_EXTERNAL ||
-        (s->opt.weights == WEIGHTS_AUTO && !wire_fits(s->cx, g, info));
-}
-
-static bool write_stream(Session *s, Graph *g, const ModelInfo *info, Sink *sink)
-{
-    if (wants_data(s, g, info) && !ctx_failed(s->cx)) {
-        fail(s->cx, E_USAGE, "the weights need a file of their own, which a stream cannot have");
-        fail_hint(s->cx, "-o FILE.onnx");
-    }
-    return !ctx_failed(s->cx) && wire_write(s->cx, g, info, sink, NULL, NULL);
-}
-
-/* The model at `out`, and out.data beside it where the weights go there. The data is opened and
- * committed first: a model that is there is whole. */
-static bool write_files(Session *s, Graph *g, const ModelInfo *info, const char *out)
-{
-    Ctx *cx = s->cx;
-    OutFile *files[2]; /* the model last: see out_commit */
-    size_t n = 0;
-    Str data = NULL;
-    if (wants_data(s, g, info)) {
-        data = str_fmt(cx, "%s.data", out);
-        files[n] = out_open(cx, data->s);
-        if (!files[n++])
-            return false;
-    }
-    files[n] = ctx_failed(cx) ? NULL : out_open(cx, out);
-    if (!files[n++])
-        return false;
-    Sink *sink = out_sink(files[n - 1]);
-    bool ok = data ? wire_write(cx, g, info, sink, out_sink(files[0]), base_name(data->s))
-                   : wire_write(cx, g, info, sink, NULL, NULL);
-    return ok && out_commit(cx, files, n);
-}
+/* ---- converting ---- */
 
 /* What is to be written of p (NULL after an error, and so is the result). */
 static Graph *finished(Session *s, Program *p, ModelInfo *info)
@@ -496,23 +419,21 @@ static Graph *finished(Session *s, Program *p, ModelInfo *info)
     return g;
 }
 
-/* out "-" is standard output */
-static bool convert_program(Session *s, Program *p, const char *out)
+/* The outputs are open. */
+static bool convert_program(Session *s, Program *p)
 {
     ModelInfo info;
     Graph *g = finished(s, p, &info);
     if (!g)
         return false;
-    info.link_name = s->file ? base_name(s->file) : NULL;
-    Sink sink = { .fd = STDOUT_FILENO };
-    return strcmp(out, "-") == 0 ? write_stream(s, g, &info, &sink) : write_files(s, g, &info, out);
+    info.link_name = s->file ? path_base(s->file) : NULL;
+    return outputs_write(s, g, &info);
 }
 
 static bool convert_file(Session *s, const char *out)
 {
-    bool to_stdout = strcmp(out, "-") == 0;
-    return check_link(s, to_stdout ? NULL : out) && (to_stdout || check_output(s, out)) &&
-        open_file(s) && convert_program(s, load(s), out);
+    return outputs_check_link(s, out) && open_file(s) && outputs_open(s, out) &&
+        convert_program(s, load(s));
 }
 
 pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o,
@@ -527,11 +448,13 @@ static bool convert_trace(Session *s, const pt2onnx_trace *t, const char *out)
 {
     if (s->opt.weights == WEIGHTS_LINK)
         return fail(s->cx, E_USAGE, "weights=link needs an archive; a trace has none");
+    if (!outputs_open(s, out))
+        return false;
     keep_begin(s->cx);
     Program *p = handed_load(s->cx, t, s->o.symbolic_names,
                              s->o.symbolic ? s->o.n_symbolic_names : 0);
     keep_end(s->cx);
-    return convert_program(s, p, out);
+    return convert_program(s, p);
 }
 
 pt2onnx_status pt2onnx_convert_trace(const pt2onnx_trace *t, const char *out,
@@ -553,13 +476,10 @@ static bool call_write(void *user, const void *p, size_t n)
     return c->write(c->user, p, n) == 0;
 }
 
-static bool convert_stream(Session *s, Sink *sink)
+static bool convert_to(Session *s)
 {
-    if (!check_link(s, NULL) || !open_file(s))
-        return false;
-    ModelInfo info;
-    Graph *g = finished(s, load(s), &info);
-    return g && write_stream(s, g, &info, sink);
+    return outputs_check_link(s, NULL) && outputs_check_stream(s) && open_file(s) &&
+        convert_program(s, load(s));
 }
 
 pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user,
@@ -567,8 +487,9 @@ pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *
 {
     Session s;
     Callback c = { write, write_user };
-    Sink sink = { .fd = -1, .write = call_write, .user = &c };
-    bool ok = session_begin(&s, model, o) && convert_stream(&s, &sink);
+    bool ok = session_begin(&s, model, o);
+    s.stream = (Sink){ .fd = -1, .write = call_write, .user = &c };
+    ok = ok && convert_to(&s);
     return session_end(&s, ok, e);
 }
 

@@ -1,11 +1,13 @@
 /* session.h - one call of the library: its context, its options, the file it reads. Shared by
- * pt2onnx.c, settings.c, symbolic.c, show.c and describe.c, which are the public functions. */
+ * pt2onnx.c, settings.c, output_files.c, symbolic.c, show.c and describe.c, which are the public
+ * functions. */
 #ifndef PT2ONNX_SESSION_H
 #define PT2ONNX_SESSION_H
 
 #include "archive/archive.h"
 #include "value/options.h"
 #include "eval/program.h"
+#include "onnx/wire/model_file.h"
 #include "pt2onnx.h"
 
 typedef struct Session {
@@ -17,10 +19,20 @@ typedef struct Session {
     Source *src;
     Zip *zip;
     FileKind kind;
+    Sink stream;           /* what the model goes to when it goes to no file: standard output */
+    OutFile *model, *data; /* output_files.c: the files it goes to, open; NULL: none */
 } Session;
 
 /* settings.c: read the caller's options into s->o and s->opt; false after E_USAGE. */
 MUST_USE bool settings_read(Session *s, const pt2onnx_options *o);
+
+/* output_files.c: where the model goes. Opened before the work, so that what cannot be written is
+ * refused at once; written behind it. */
+MUST_USE bool outputs_check_link(Session *s, const char *out); /* NULL: no file */
+MUST_USE bool outputs_check_stream(Session *s);
+MUST_USE bool outputs_open(Session *s, const char *out); /* "-" is standard output */
+MUST_USE bool outputs_write(Session *s, Graph *g, const ModelInfo *info);
+const char *path_base(const char *path); /* behind the last slash */
 
 /* symbolic.c: the operators that the caller lowers itself */
 void symbolics_register(Session *s);

@@ -276,11 +276,20 @@ MUST_USE bool sink_copy(Ctx *cx, Sink *s, Bytes b);
 /* n bytes of zeros */
 MUST_USE bool sink_pad(Ctx *cx, Sink *s, uint64_t n);
 
-/* Files that appear whole or not at all. out_open makes a temporary beside path (removed on
- * failure, on signals and by ctx_free); out_commit of several renames them into place in order. */
+/* Files that appear whole or not at all. out_open settles where a file goes and makes it without a
+ * name, or under a temporary one (removed on failure, on signals and by ctx_free); out_commit of
+ * several gives them their names in order. */
 typedef struct OutFile OutFile;
-OutFile *out_open(Ctx *cx, const char *path); /* NULL and E_IO */
+OutFile *out_open(Ctx *cx, const char *path); /* never NULL; out_ready says whether it can be
+                                                 written, which matters only for one that is */
+MUST_USE bool out_ready(Ctx *cx, const OutFile *f);
 Sink *out_sink(OutFile *f);
+const char *out_path(const OutFile *f); /* as the caller has named it */
+bool out_is_stream(const OutFile *f); /* a pipe or a device: what is written there is out at once */
+bool out_replaces(const OutFile *f);  /* there was a file in its place when it was opened */
+/* The open file of this context that f takes the place of, by device and inode; NULL: none. */
+const Source *out_harms(Ctx *cx, const OutFile *f);
+bool out_same(const OutFile *a, const OutFile *b); /* would both get the same name? */
 MUST_USE bool out_commit(Ctx *cx, OutFile **files,
                          size_t n); /* removes the last file's old version first when n > 1 */
 /* Removes the temporaries of every context of the process. Async-signal-safe: for a program's own

@@ -118,7 +118,7 @@ static bool write_sample(Ctx *cx, const Sample *s, const char *folder)
     if (s->weights == WEIGHTS_EXTERNAL)
         files[n++] = out_open(cx, data->s);
     files[n++] = out_open(cx, path->s);
-    return !ctx_failed(cx) &&
+    return out_ready(cx, files[0]) && out_ready(cx, files[n - 1]) &&
         wire_write(cx, g, &info, out_sink(files[n - 1]), n == 2 ? out_sink(files[0]) : NULL,
                    strrchr(data->s, '/') + 1) &&
         out_commit(cx, files, n);
