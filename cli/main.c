@@ -224,6 +224,15 @@ static void on_signal(int number)
     raise(number);
 }
 
+/* A file that becomes too large for `ulimit -f` is an error of the write, with a message. */
+static void catch_signals(void)
+{
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        signal(ends[i], on_signal);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 /* ---- running ---- */
 
 /* What the library is asked for: l's strings and lists are borrowed, so l outlives the call. Notes,
@@ -410,9 +419,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: out of memory\n", program);
         return PT2ONNX_UNREADABLE;
     }
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
-    signal(SIGHUP, on_signal);
+    catch_signals();
     make_rows(&l, rows);
     int status = options_parse(program, rows, N_OPTIONS, argc, argv, &l.rest) ? run_line(&l)
                                                                               : PT2ONNX_USAGE;
