@@ -631,6 +631,16 @@ static Value lower_native_dropout(Op *op)
     return result_tuple(op, out, 2);
 }
 
+/* |v| over every axis but `dim`, which stays with size 1 elsewhere; over all of them for -1. */
+static Ox norm_but(Op *op, Ox v, int dim)
+{
+    Axes axes = { 0 };
+    for (int i = 0; i < ox_rank(v); i++)
+        if (i != dim)
+            axes.at[axes.n++] = i;
+    return axes.n ? reduce(op, "ReduceL2", v, &axes, dim >= 0) : ox(op, "Abs", v);
+}
+
 /* v * g / |v|, the norm over every dim but `dim`, or over all for -1: torch.nn.utils.weight_norm
  * keeps a weight as g and v. */
 static Ox lower_weight_norm(Op *op)
@@ -638,19 +648,39 @@ static Ox lower_weight_norm(Op *op)
     Ox v = arg(op, "v");
     int64_t dim = arg_int(op, "dim");
     int rank;
-    Axes axes = { 0 };
     if (!need_rank(op, v, -1, &rank))
         return POISON;
     if (dim < -rank || dim >= rank)
         return op_fail(op, E_VALUE, "dim %lld is out of range for rank %d", (long long)dim, rank);
-    dim = dim < -1 ? dim + rank : dim;
-    for (int i = 0; i < rank; i++)
-        if (i != dim)
-            axes.at[axes.n++] = i;
-    Ox norm = axes.n ? reduce(op, "ReduceL2", v, &axes, dim >= 0) : ox(op, "Abs", v);
-    Ox g = arg(op, "g");
-    Ox scale = ox(op, "Div", g, norm);
+    Ox norm = norm_but(op, v, (int)(dim < -1 ? dim + rank : dim));
+    Ox scale = ox(op, "Div", arg(op, "g"), norm);
     return ox(op, "Mul", v, scale);
+}
+
+/* -> v * g / |v|, |v|: what weight_norm is in a decomposed program. PyTorch computes 16 bits in
+ * float32 and gives the norm so; of float16 a file records float16, which no run gives. */
+static Value lower_weight_norm_interface(Op *op)
+{
+    Ox v = arg(op, "v");
+    int64_t dim = arg_int(op, "dim");
+    int rank;
+    if (!need_rank(op, v, -1, &rank))
+        return val_poison();
+    if (rank == 0 || (dim != 0 && dim != rank - 1)) {
+        fail(op->cx, E_VALUE, "dim %lld is neither the first nor the last of rank %d",
+             (long long)dim, rank);
+        return val_poison();
+    }
+    DType type = ox_dtype(v);
+    DType wide = type == DT_DOUBLE ? type : DT_FLOAT;
+    Ox wide_v = ox_cast(op->g, v, wide);
+    Ox wide_g = ox_cast(op->g, arg(op, "g"), wide);
+    Ox norm = norm_but(op, wide_v, (int)dim);
+    Ox scale = ox(op, "Div", wide_g, norm);
+    Ox scaled = ox(op, "Mul", wide_v, scale);
+    Ox out[2] = { ox_cast(op->g, scaled, type), norm };
+    op->record_errs = type == DT_FLOAT16;
+    return result_tuple(op, out, 2);
 }
 
 const OpRow ops_normalization[] = {
@@ -720,6 +750,8 @@ const OpRow ops_normalization[] = {
          "-> (Tensor, Tensor)"),
     LOWER(lower_weight_norm, "default(v, g)", PLAIN,
           "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
+    CALL(lower_weight_norm_interface, "default(v, g)", PLAIN,
+         "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"),
     ITSELF(lower_dropout, 0, PLAIN, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
     ITSELF(lower_feature_dropout, 0, PLAIN,
            "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
