@@ -134,6 +134,16 @@ typedef struct Groups {
 
 static DType common_type(Groups g) { return combine(g.dims, combine(g.zero, g.number)); }
 
+/* The same of operands: a complex number among those of float16 makes complex32, which ONNX has no
+ * parts for. */
+static bool common_operands(Ctx *cx, Groups g, DType *out)
+{
+    *out = common_type(g);
+    if (combine(g.dims, g.zero) == DT_FLOAT16 && category(g.number) == CAT_COMPLEX)
+        return fail(cx, E_UNSUPPORTED, "complex numbers of float16 parts");
+    return !ctx_failed(cx);
+}
+
 /* Count one value of a fragment of nodes. A 0-d constant is a Python number there, and a Python
  * float has torch's default type. */
 static void count_value(Groups *groups, Ox v)
@@ -160,11 +170,11 @@ DType promote_values(OxList in)
 
 /* Make *into the common type of its group and t; fails with PyTorch's message where there is
  * none. */
-static void join(Op *op, DType *into, DType t)
+static void join(Ctx *cx, DType *into, DType t)
 {
     DType both = promote_types(*into, t);
     if (both == DT_NONE && t != DT_NONE)
-        fail(op->cx, E_VALUE, "Promotion for %s and %s is not supported", torch_dtype_name(*into),
+        fail(cx, E_VALUE, "Promotion for %s and %s is not supported", torch_dtype_name(*into),
              torch_dtype_name(t));
     *into = both;
 }
@@ -180,32 +190,32 @@ static DType default_of(Ctx *cx, DType t)
     }
 }
 
-static void count_tensor(Op *op, Groups *groups, Tensor *t)
+static void count_tensor(Ctx *cx, Groups *groups, Tensor *t)
 {
     Type type = tensor_type(t);
     if (t->number)
-        join(op, &groups->number, default_of(op->cx, type->dtype));
+        join(cx, &groups->number, default_of(cx, type->dtype));
     else if (type->rank == 0)
-        join(op, &groups->zero, type->dtype);
+        join(cx, &groups->zero, type->dtype);
     else
-        join(op, &groups->dims, type->dtype);
+        join(cx, &groups->dims, type->dtype);
 }
 
 /* One operand joins its group; of a list each item does. */
-static void count(Op *op, Groups *groups, Value v)
+static void count(Ctx *cx, Groups *groups, Value v)
 {
     switch (v.tag) {
-    case V_TENSOR:   count_tensor(op, groups, v.t); break;
+    case V_TENSOR:   count_tensor(cx, groups, v.t); break;
     case V_BOOL:
-    case V_SYMBOOL:  join(op, &groups->number, DT_BOOL); break;
+    case V_SYMBOOL:  join(cx, &groups->number, DT_BOOL); break;
     case V_INT:
-    case V_SYMINT:   join(op, &groups->number, DT_INT64); break;
+    case V_SYMINT:   join(cx, &groups->number, DT_INT64); break;
     case V_FLOAT:
-    case V_SYMFLOAT: join(op, &groups->number, dtype_default(op->cx)); break;
-    case V_COMPLEX:  join(op, &groups->number, DT_COMPLEX64); break;
+    case V_SYMFLOAT: join(cx, &groups->number, dtype_default(cx)); break;
+    case V_COMPLEX:  join(cx, &groups->number, DT_COMPLEX64); break;
     case V_TUPLE:
         for (int64_t i = 0; i < v.tuple->n; i++)
-            count(op, groups, v.tuple->at[i]);
+            count(cx, groups, v.tuple->at[i]);
         break;
     default: break;
     }
@@ -366,9 +376,12 @@ bool promote_args(Op *op, const char *column)
     if (!params || !column_params(op, column, params, &n))
         return false;
     for (int i = 0; i < n; i++)
-        count(op, &groups, op->call->arg[params[i]]);
+        count(op->cx, &groups, op->call->arg[params[i]]);
     DType asked = asked_dtype(op);
-    op->common = asked ? asked : column_type(op->cx, column, common_type(groups));
+    DType common = asked;
+    if (!asked && !common_operands(op->cx, groups, &common))
+        return false;
+    op->common = asked ? asked : column_type(op->cx, column, common);
     op->promoted = new_array(op->cx, Ox, s->n_param + 1);
     op->promoted_list = new_array(op->cx, Oxs, s->n_param + 1);
     if (!op->promoted || !op->promoted_list || ctx_failed(op->cx))
