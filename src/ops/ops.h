@@ -325,6 +325,9 @@ Value call_op(Op *op, const char *name, const Value *args, size_t n);
 /* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities:
  * promote.c. */
 DType promote_types(DType a, DType b);
+/* The common type of operands as `default(..)` of a row has it: tensors with dims first, then 0-d
+ * tensors, then numbers. False after PyTorch's message where there is none. */
+MUST_USE bool result_type(Ctx *cx, const Value *at, size_t n, DType *out);
 /* The common type of n values; a 0-d tensor counts as much as any other. */
 DType type_of_all(const Ox *at, size_t n);
 /* Cast n values to type_of_all(); false if one of them is poison. */

@@ -221,6 +221,14 @@ static void count(Ctx *cx, Groups *groups, Value v)
     }
 }
 
+bool result_type(Ctx *cx, const Value *at, size_t n, DType *out)
+{
+    Groups groups = { 0 };
+    for (size_t i = 0; i < n; i++)
+        count(cx, &groups, at[i]);
+    return common_operands(cx, groups, out);
+}
+
 /* Is v in t's range, as PyTorch's Scalar::to sees it? An unsigned type takes negative numbers too,
  * which count from its end: -1 is 255 in uint8. */
 static bool fits(int64_t v, DType t)

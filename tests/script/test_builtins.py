@@ -13,7 +13,7 @@ OTHER_TYPES = re.compile(r"Tensor|Generator|Storage|Stream|__torch__|RRef|Future
 REFUSED = {
     "aten::save", "aten::_get_cpu_capability", "prim::AutogradAllNonZero", "prim::AutogradAllZero", "prim::AutogradAnyNonZero", "prim::BailoutTemplate",
     "aten::hash",                       # differs from run to run
-    "prim::StringIndex", "aten::result_type",                           # no program prints them
+    "prim::StringIndex",                                                # no program prints it
     "aten::rpc_sync", "aten::get_autocast_dtype",
 }
 DIFFERS = {"prim::TimePoint", "aten::is_grad_enabled", "aten::_nnpack_available",       # of the machine, or of training
@@ -161,3 +161,18 @@ def test_the_rest_of_a_division_of_floats_is_exact(tmp_path):
 def test_functions_of_a_number_that_only_the_running_model_knows(tmp_path):
     pairs = [(0.5, 2.5), (-0.5, 0.25), (0.0, 1.5), (-0.0, 3.5), (2.5, 1e-3), (-3.0, 40.0)]
     same(FunctionsOfTheRun(), tmp_path, [(torch.tensor(p, dtype=torch.float64),) for p in pairs], "-i", "x:float64[2]")
+
+
+class CommonTypes(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor, n: int):
+        types = [torch.result_type(x, y), torch.result_type(y, x), torch.result_type(x, n), torch.result_type(n, x), torch.result_type(x, 1.5),
+                 torch.result_type(y, 1.5), torch.result_type(x > 1, True), torch.result_type(n, 1.5), torch.result_type(1.5, 1j)]
+        return types, x.to(types[0])
+
+
+@pytest.mark.parametrize("x, y", [("int32[2]", "float16[]"), ("float16[2]", "float64[]"), ("float16[2]", "float64[1]"), ("uint8[]", "int64[]")])
+def test_the_common_type_of_operands(x, y, tmp_path):
+    def ones(spec):
+        dtype, _, shape = spec.partition("[")
+        return torch.ones([int(n) for n in shape[:-1].split(",") if n], dtype=getattr(torch, dtype))
+    same(CommonTypes(), tmp_path, [(ones(x), ones(y), torch.tensor(3))], "-i", "x:" + x, "-i", "y:" + y, "-i", "n:int64[]")

@@ -216,6 +216,34 @@ static bool promote(Builtin *b, Value *out)
                      (long long)b->arg[1].v.i);
 }
 
+/* An operand of result_type: a tensor or a number; TorchScript hands a bool over as an int. */
+static bool operand(Builtin *b, size_t i, Value *out)
+{
+    bool is_bool = b->arg[i].v.tag == V_BOOL || b->arg[i].v.tag == V_SYMBOOL;
+    *out = is_bool ? val_int(1) : b->arg[i].v;
+    switch (out->tag) {
+    case V_TENSOR:
+    case V_INT:
+    case V_SYMINT:
+    case V_FLOAT:
+    case V_SYMFLOAT:
+    case V_COMPLEX:  return true;
+    default:
+        return builtin_fail(b, "result_type() takes tensors and numbers, not a %s", val_kind(*out));
+    }
+}
+
+static bool type_of_operands(Builtin *b, Value *out)
+{
+    Value at[2];
+    DType t;
+    if (!operand(b, 0, &at[0]) || !operand(b, 1, &at[1]) || !result_type(b->cx, at, 2, &t))
+        return false;
+    int64_t code = dtype_to_c10(t);
+    *out = val_int(code);
+    return code >= 0 || builtin_fail(b, "result_type() of an unknown type");
+}
+
 /* Casts go up: bool, ints, floats, complex numbers. */
 static int category(DType t)
 {
@@ -442,6 +470,7 @@ const BuiltinRow builtin_tensors[] = {
     { .name = "aten::q_zero_point", .kinds = "T", .fn = quant_number, .datum = 1 },
     ROW("aten::promote_types", "II", promote),
     ROW("aten::can_cast", "II", can_cast),
+    ROW("aten::result_type", "**", type_of_operands),
     ROW("aten::_list_to_tensor", "l", list_to_tensor),
     ROW("aten::_tensor_to_list", "T", tensor_to_list),
     { .name = "aten::requires_grad_", .kinds = "T|B", .fn = first, .names = "self,requires_grad" },
