@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Does ONNX Runtime's default session compute what our models say? Random programs of a few operators against PyTorch.
 
-    tools/fusions.py --pt2onnx build/pt2onnx [--count 20000] [--first 0] [--seed N ..] [--jobs 2]
+    tools/fusions.py --pt2onnx build/pt2onnx [--count 20000] [--first 0] [--seed N ..] [--sizes known] [--jobs 2]
 
-Each program (tools/fusion_programs.py) is traced, converted with the sizes known and with all of them dynamic, and run by ONNX Runtime with
-its optimisers and without, against PyTorch. Resumable: what has been judged is kept in the cache for this program and runtime. Prints how far
+Each program (tools/fusion_programs.py) is traced, converted with the sizes known and with all of them dynamic (--sizes known: only the first), and
+run by ONNX Runtime with its optimisers and without, against PyTorch. Resumable: what has been judged is kept in the cache for this program and runtime. Prints how far
 it is, and each find with its source; exit code 1 if one is not named in tools/fusions.known, with its reason.
   wrong       differs from PyTorch without any optimisation: ours
   optimiser   right without optimisation, wrong or failing in the default session: a form to avoid
@@ -26,6 +26,8 @@ CACHE = os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache"))
 KNOWN = os.path.join(TOP, "tools", "fusions.known")
 TOLERANCE = 2e-4                    # of the largest absolute value; sums of float32 in another order
 LARGE = 1e5                         # beyond it float32 and float16 tell little
+FORMS = {"static": [], "dynamic": ["--dynamic"]}
+SIZES = {"known": ("static",), "dynamic": ("dynamic",), "both": ("static", "dynamic")}
 
 
 def weights_of(seed):
@@ -72,8 +74,8 @@ def runs(model, feeds, level):
 
 
 def judge(job):
-    """[(form, verdict, why)] of one program; [] when all is right."""
-    program, seed = job
+    """[(form, verdict, why)] of one program; [] when all is right. job: the converter, the program's seed and, if not all of FORMS, which forms."""
+    program, seed, forms = (*job, FORMS)[:3]
     import fusion_programs
     import onnxruntime
     import torch
@@ -97,7 +99,7 @@ def judge(job):
         path, out = os.path.join(folder, "net.pt"), os.path.join(folder, "net.onnx")
         with torch.no_grad():
             torch.jit.trace(net, tuple(args), check_trace=False).save(path)
-        for form, options in (("static", []), ("dynamic", ["--dynamic"])):
+        for form, options in forms.items():
             done = subprocess.run([program, path, "-o", out, "-q", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             if done.returncode:
                 if done.returncode != 1:
@@ -156,16 +158,18 @@ def main():
     p.add_argument("--count", type=int, default=2000)
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--seed", type=int, nargs="*", help="these programs only, with their sources")
+    p.add_argument("--sizes", choices=sorted(SIZES), default="both", help="convert with known sizes, with dynamic ones, or (usual) with both")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     o = p.parse_args()
+    forms = {form: FORMS[form] for form in SIZES[o.sizes]}
     import fusion_programs
     import onnxruntime
     if o.seed:
         for seed in o.seed:
             print("# seed %d, %s\n%s" % (seed, fusion_programs.program(seed).motif, fusion_programs.source(fusion_programs.program(seed))))
-            print("\n".join("%s: %s: %s" % f for f in judge((o.pt2onnx, seed))) or "right")
+            print("\n".join("%s: %s: %s" % f for f in judge((o.pt2onnx, seed, forms))) or "right")
         return 0
-    kept = os.path.join(CACHE, "fusions", "%s-%s.jsonl" % (digest(o.pt2onnx, fusion_programs.__file__, __file__), onnxruntime.__version__))
+    kept = os.path.join(CACHE, "fusions", "%s-%s-%s.jsonl" % (digest(o.pt2onnx, fusion_programs.__file__, __file__), onnxruntime.__version__, o.sizes))
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     done = {}
     if os.path.exists(kept):
@@ -174,7 +178,7 @@ def main():
     todo = [s for s in range(o.first, o.first + o.count) if s not in done]
     start = said = time.time()
     with multiprocessing.get_context("spawn").Pool(o.jobs, maxtasksperchild=2000) as pool, open(kept, "a") as log:
-        for n, (seed, found) in enumerate(pool.imap_unordered(job_of, [(o.pt2onnx, s) for s in todo], chunksize=20), 1):
+        for n, (seed, found) in enumerate(pool.imap_unordered(job_of, [(o.pt2onnx, s, forms) for s in todo], chunksize=20), 1):
             done[seed] = found
             log.write(json.dumps([seed, found]) + "\n")
             if time.time() - said > 20:
