@@ -26,6 +26,42 @@ static RuleVal rule_tensors(Op *op, const Tuple *t)
     return (RuleVal){ .tag = RV_OXS, .oxs = { at, n } };
 }
 
+/* What the numbers of a list are together: ints and bools (perhaps symbolic) are ints, with a float
+ * among them all are floats. */
+typedef enum NumberItems {
+    ITEMS_INTS,
+    ITEMS_FLOATS,
+    ITEMS_SYMBOLIC_FLOATS,
+    ITEMS_OTHER
+} NumberItems;
+
+static NumberItems number_items(const Param *p, const Tuple *t)
+{
+    bool floats = p->base == A_FLOAT;
+    bool symbolic_float = false;
+    bool symbolic_int = false;
+    for (int64_t i = 0; i < t->n; i++)
+        switch (t->at[i].tag) {
+        case V_BOOL:
+        case V_INT:      break;
+        case V_SYMINT:   symbolic_int = true; break;
+        case V_FLOAT:    floats = true; break;
+        case V_SYMFLOAT: symbolic_float = true; break;
+        default:         return ITEMS_OTHER;
+        }
+    if (symbolic_float || (floats && symbolic_int))
+        return ITEMS_SYMBOLIC_FLOATS;
+    return floats ? ITEMS_FLOATS : ITEMS_INTS;
+}
+
+/* A concrete int, float or bool as a double: True is 1. */
+static double real_of(Value v)
+{
+    if (v.tag == V_FLOAT)
+        return v.f;
+    return v.tag == V_BOOL ? v.b : (double)v.i;
+}
+
 static RuleVal rule_floats(Op *op, const Tuple *t)
 {
     size_t n = (size_t)t->n;
@@ -33,8 +69,23 @@ static RuleVal rule_floats(Op *op, const Tuple *t)
     if (!at)
         return (RuleVal){ .tag = RV_NONE };
     for (size_t i = 0; i < n; i++)
-        at[i] = t->at[i].tag == V_FLOAT ? t->at[i].f : 0;
+        at[i] = real_of(t->at[i]);
     return (RuleVal){ .tag = RV_FLOATS, .floats = { at, n } };
+}
+
+/* Floats of which only the running model knows some, as a value of the graph: [0.5, f] is a float64
+ * tensor of two elements. */
+static RuleVal rule_symbolic_floats(Op *op, const Tuple *t)
+{
+    size_t n = (size_t)t->n;
+    Ox *at = new_array(op->cx, Ox, n + 1);
+    if (!at)
+        return (RuleVal){ .tag = RV_NONE };
+    for (size_t i = 0; i < n; i++) {
+        Ox number = number_as(op, t->at[i], DT_DOUBLE);
+        at[i] = unsqueeze_axis(op, number, 0);
+    }
+    return (RuleVal){ .tag = RV_OX, .ox = concat_axis(op, at, n, 0) };
 }
 
 /* Ints; with a symbolic one among them the list is a value of the graph: [2, n] of int[]. */
@@ -54,24 +105,26 @@ static RuleVal rule_ints(Op *op, const Tuple *t)
     return (RuleVal){ .tag = RV_INTS, .ints = { at, n } };
 }
 
-static bool any_symint(const Tuple *t)
+/* The refusal of an argument that no value of a rule can be. */
+static RuleVal rule_takes_no(Op *op, const Param *p, const char *kind)
 {
-    for (int64_t i = 0; i < t->n; i++)
-        if (t->at[i].tag == V_SYMINT)
-            return true;
-    return false;
+    Ox refused = op_refuse(op, "its rule cannot take what argument %s is: %s", p->name->s, kind);
+    return (RuleVal){ .tag = RV_OX, .ox = refused };
 }
 
 static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
 {
     if (p->base == A_TENSOR)
         return rule_tensors(op, t);
-    if (p->base == A_FLOAT && !any_symint(t))
-        return rule_floats(op, t);
-    return rule_ints(op, t);
+    switch (number_items(p, t)) {
+    case ITEMS_INTS:            return rule_ints(op, t);
+    case ITEMS_FLOATS:          return rule_floats(op, t);
+    case ITEMS_SYMBOLIC_FLOATS: return rule_symbolic_floats(op, t);
+    default:                    return rule_takes_no(op, p, "a list of other things than numbers");
+    }
 }
 
-/* An argument as a rule sees it; what a rule cannot see is RV_NONE. */
+/* An argument as a rule sees it; devices and their like, which no ONNX model has, are RV_NONE. */
 static RuleVal rule_value(Op *op, const Param *p, Value v)
 {
     if (p->base == A_DTYPE && v.tag != V_NONE)
@@ -86,6 +139,7 @@ static RuleVal rule_value(Op *op, const Param *p, Value v)
     case V_SYMFLOAT: return (RuleVal){ .tag = RV_OX, .ox = v.ox };
     case V_SYMBOOL:  return (RuleVal){ .tag = RV_OX, .ox = symbool_ox(op->g, v.sb) };
     case V_TUPLE:    return rule_list(op, p, v.tuple);
+    case V_COMPLEX:  return rule_takes_no(op, p, "a complex number");
     default:         return (RuleVal){ .tag = RV_NONE };
     }
 }
