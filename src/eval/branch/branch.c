@@ -1,16 +1,20 @@
 /* branch.c - a condition that ONNX decides: both branches run from the same state (branch_run.c),
- * and If joins what differs (join.c).
+ * and an If joins what differs (join.c).
  *
  * A branch that raises is never taken: the condition becomes a fact, or a check that is dropped
- * with a note. Where branches cannot be joined and the condition asks whether anything was found (a
- * size that data tell, 0 or not), the branch for something is taken: an assumption, made in a
- * restart (facts.c), told and kept in the metadata. */
+ * with a note.
+ *
+ * Some branches cannot be joined, while the condition asks whether anything was found (`n > 0`,
+ * where n is a size that depends on data). Then the model takes the branch for `something was
+ * found`. This is an assumption: a restart makes it (facts.c), a note reports it, and the
+ * metadata keep it. */
 #include "eval/branch/branch.h"
 
 /* ---- branches that raise ---- */
 
-/* An equation pins an input or is found out while the model runs; facts.c and ONNX tell. Others
- * nobody would see. */
+/* Notes that the model assumes `a rel b`, if neither facts.c nor the model itself reports that.
+ * An equation needs no note: it either fixes a size of an input, which facts.c notes, or the
+ * running model finds out that it does not hold. */
 static bool noted_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *raised)
 {
     static const char *const sign[] = {
@@ -22,7 +26,8 @@ static bool noted_as_assumption(Eval *ev, Rel rel, Dim a, Dim b, const char *rai
     return !ctx_failed(ev->cx);
 }
 
-/* A check of data is no node: whoever runs the model does not see it fail. */
+/* A check that depends on data becomes no node: the running model does not raise where PyTorch
+ * would. */
 static bool drop_check(Eval *ev)
 {
     Pos pos;
@@ -34,7 +39,8 @@ static bool drop_check(Eval *ev)
     return true;
 }
 
-/* From here on the condition is known to be `truth`: the other branch raises. */
+/* The branch in which the condition is not `truth` raises, so from here on the condition is
+ * known to be `truth`. */
 static bool learn(Eval *ev, Value condition, bool truth)
 {
     const SymBool *s = condition.sb;
@@ -63,7 +69,7 @@ bool raises_surely(const Block *b)
     return false;
 }
 
-/* Both branches raise: so does the if. */
+/* Both branches raise, so the if statement does. */
 static Flow raise_again(Eval *ev)
 {
     if (ev->staged > 0)
@@ -83,7 +89,8 @@ static Flow run_branch_block(Eval *ev, void *arg, Value *result)
     return flow;
 }
 
-/* One branch raises: the other is what happens, right here. */
+/* One branch raises, so the other one runs as if there were no condition, in the graph around
+ * the if. */
 static Flow take_other(Eval *ev, Value condition, const Block *other, bool truth)
 {
     Str raised = ev->raised;
@@ -113,7 +120,7 @@ static Dim look_for_data(void *arg, Dim sym)
     return NULL;
 }
 
-/* A size or count that no -i can tell: how many boxes were found. */
+/* A size or count that depends on data, so that no -i can give it: how many boxes were found. */
 static bool is_count_of_data(Ctx *cx, Dim d)
 {
     struct {
@@ -126,8 +133,8 @@ static bool is_count_of_data(Ctx *cx, Dim d)
     return l.found;
 }
 
-/* `a rel b` once such a count is 1 or more; the other side is a known number. A count of 1 or more
- * is never 0: `count == 0` is NO; `0 < count` is YES; of `count < 5` nothing is known. */
+/* What `a rel b` is when one side is a count of data that is 1 or more, and the other side a
+ * known number: `count == 0` is NO, `0 < count` is YES, and of `count < 5` nothing is known. */
 static Tri for_any_found(Ctx *cx, const SymBool *s)
 {
     int64_t n;
@@ -167,7 +174,7 @@ static Str this_line(Ctx *cx)
     return str_fmt(cx, " (%s:%u%s%.*s)", pos.file->s, pos.line, comma, (int)n, line);
 }
 
-/* The branch of the usual case: there is something. Never silently. */
+/* Take the branch of the usual case, in which something was found. A note always says so. */
 static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, Str why)
 {
     Ctx *cx = ev->cx;
@@ -185,8 +192,8 @@ static Flow take_assumed(Eval *ev, const Stmt *s, const SymBool *c, bool truth, 
 
 /* ---- the statement ---- */
 
-/* One branch returns from the function, the other goes on behind the if. sizes: a restart may take
- * one of them by assumption. */
+/* An error: one branch returns from the function, while the other goes on behind the if. sizes:
+ * the condition is one of sizes, so a restart may take one of the branches by assumption. */
 static Flow flows_differ(Eval *ev, bool sizes)
 {
     Str differ = str_of(ev->cx, "one branch of an if returns and the other goes on");
@@ -195,8 +202,8 @@ static Flow flows_differ(Eval *ev, bool sizes)
     return FLOW_FAIL;
 }
 
-/* Both branches run from the same state, the one that raises first when one surely does: then the
- * other is what happens. Else an If joins them. */
+/* Both branches run from the same state, and an If joins them. When one branch surely raises it
+ * runs first, since then the other one needs no If. */
 Flow run_if(Eval *ev, const Stmt *s, Value condition)
 {
     Tri found = condition.sb->ox ? UNKNOWN : for_any_found(ev->cx, condition.sb);

@@ -11,15 +11,16 @@ typedef struct Placed {
     Value key, v;
 } Placed;
 
-/* What a thing was when a branch ended. */
+/* What a cell, storage, list or dict was when a branch ended. */
 typedef struct After {
     ChangeKind kind;
     void *what;
     Value v;            /* CELL */
     Ox ox;              /* STORAGE */
     int64_t n;          /* LIST, DICT: items, entries */
-    VEC(Placed) placed; /* in their order: the others are as they were */
-    bool moved;         /* not even that: all are in `items`, keys and values of a dict in turn */
+    VEC(Placed) placed; /* in the order of i; other items are as before the branch */
+    bool moved; /* items have other places than before: `items` has all of them, of a dict keys and
+                   values in turn */
     Value *items;
     Stacked *stacked; /* LIST */
     Str invalid;      /* DICT */
@@ -27,11 +28,11 @@ typedef struct After {
 } After;
 
 typedef struct Branch {
-    const Block *block; /* NULL when it is no block of the current frame */
-    Value condition;    /* V_SYMBOOL, and then `truth` is what it is in here; or V_POISON */
+    const Block *block; /* NULL: the branch is not a block of the current frame */
+    Value condition;    /* V_SYMBOOL, which is `truth` inside the branch; or V_POISON */
     bool truth;
     Graph *g;
-    uint64_t opened; /* heap's clock: what was born later is the branch's own */
+    uint64_t opened; /* the heap's clock: the branch itself made what was created later */
     Flow flow;
     Value result;
     VEC(After) after;
@@ -39,20 +40,20 @@ typedef struct Branch {
     Map read;    /* Tensor, Stacked -> its value at the end */
 } Branch;
 
-/* What it has made of `what`; NULL: it left it as it was. */
+/* What `what` was when the branch ended; NULL: the branch did not change it. */
 const After *branch_after(const Branch *a, const void *what);
 
 typedef Flow Step(Eval *ev, void *arg, Value *result);
-/* Run it in a graph of its own, capture what it changed, undo. */
+/* Run the branch in a graph of its own, capture what the branch changed, and undo the changes. */
 Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg);
-/* Make the If, write the joined state, join the results. sizes: where they cannot be joined, and
- * that matters, ask for a restart that takes one branch by assumption (facts_take_branch); else it
- * is an error. */
+/* Make the If, write the joined state, join the results. Values that cannot be joined and are
+ * needed are an error; with `sizes` they ask for a restart that takes one branch by assumption
+ * (facts_take_branch). */
 MUST_USE bool join_branches(Eval *ev, Value condition, bool sizes, Branch *yes, Branch *no,
                             Value *result);
 /* An `if` whose condition, a V_SYMBOOL, ONNX decides. */
 Flow run_if(Eval *ev, const Stmt *s, Value condition);
-/* Does the block raise before it does anything else that matters? Only a hint which branch to try
+/* Does the block raise before anything else that matters? Used only to choose which branch runs
  * first. */
 bool raises_surely(const Block *b);
 

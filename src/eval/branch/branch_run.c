@@ -17,15 +17,16 @@ static void read_stacked(Eval *ev, Branch *a, Stacked *list)
     }
 }
 
-/* Nobody knows what a lost one holds: it is POISON, and an error only for who looks at it behind
- * the branch. */
+/* What t holds in the branch. An invalid tensor is POISON: an error only if the program reads it
+ * behind the branch. */
 static Ox read_one(const Branch *a, Tensor *t)
 {
     return tensor_is_invalid(t) ? POISON : tensor_read(a->g, t);
 }
 
-/* What the branch has put there is captured by itself, and the rest is read when it is asked for
- * (join_tensor_after). */
+/* Is v a list or dict from before the branch? Its items need not be read: those that the branch
+ * has put into it are captured one by one, and join_tensor_after reads the others when they are
+ * needed. */
 static bool is_older(const Branch *a, Value v)
 {
     return v.tag == V_LIST ? v.list->created <= a->opened && !v.list->stacked
@@ -54,8 +55,8 @@ static WalkStep read_value(void *arg, Value v)
     return WALK_IN;
 }
 
-/* Read every tensor in v while the branch's state holds. Modules are not entered: they are the same
- * outside. */
+/* Read every tensor in v while the branch's state holds. Modules are not entered: each attribute
+ * that the branch sets there is a change of its own on the trail. */
 static void read_tensors(Eval *ev, Branch *a, Value v)
 {
     Reading r = { ev, a };
@@ -84,7 +85,8 @@ static void capture_item(Ctx *cx, After *after, int64_t i)
     vec_push(cx, &after->placed, p);
 }
 
-/* A list or dict: what was added. */
+/* What the branch added to a list or dict: the items behind the first before_n, or all when
+ * items have moved. */
 static void capture_items(Ctx *cx, After *after, const Change *c)
 {
     const List *l = c->kind == CHANGE_LIST ? c->what : NULL;
@@ -174,7 +176,7 @@ Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
     ev->g = a->g;
     ev->known = &known;
     ev->staged++;
-    /* A contradiction makes it a branch that no size takes: whatever it gives is right. */
+    /* A contradiction means that no size takes this branch: any result of the branch is right. */
     if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) &&
         ctx_failed(ev->cx))
         a->flow = FLOW_FAIL;

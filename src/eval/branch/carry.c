@@ -72,8 +72,8 @@ Ox stand_in(Graph *g, Ox like)
     return ox_g(g, "Expand", zero, shape);
 }
 
-/* y = x in one branch, y = f(x) in the other: nobody knows whether y is x. Nor where `from` is such
- * a y itself, of an inner branch. */
+/* With `y = x` in one branch and `y = f(x)` in the other it is not known whether y is x. The
+ * same holds where `from` is itself such a y, of an inner branch. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened)
 {
     if (from->st->created <= opened || from->st->aliases)

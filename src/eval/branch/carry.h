@@ -7,14 +7,14 @@
 
 /* An int, float or bool as a 0-d value of g: int64, double, bool. */
 Ox carry_ox(Graph *g, Value v);
-/* For what was never set: zeros of like's type in g, which nobody reads. Sizes that g does not know
- * are 1. */
+/* A value for a variable that was never set: zeros of like's type in g, which the program does
+ * not read. Sizes that g does not know are 1. */
 Ox stand_in(Graph *g, Ox like);
 /* Are all symbols of d known in g? */
 bool dim_is_outside(const Graph *g, Dim d);
 /* `made` may or may not share memory with `from`, unless `from` is younger than `opened`. */
 void maybe_the_same(Ctx *cx, Tensor *made, Tensor *from, uint64_t opened);
-/* Nobody can tell whether these two are one list, dict or object: writing one makes the other
+/* It is not known whether a and b are one list, dict or object: writing one makes the other
  * invalid. */
 void containers_maybe_same(Ctx *cx, Value a, Value b, const char *why);
 

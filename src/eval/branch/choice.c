@@ -1,9 +1,10 @@
 /* choice.c - a string or an enum's member that the running model chooses: `mode = "a"` in one
  * branch of an if, "b" in the other.
  *
- * Such a value is a set of known values and the place of the one that holds, an int. An operator
- * that only looks at it runs once for each of them while the model is converted, and its results
- * are chosen by the same int: `mode == "a"` is a table of bools and a Gather. */
+ * A choice is a set of known options and an int, the index of the option that the running model
+ * has chosen. An operator that only reads a choice runs once for each option while the model is
+ * converted, and the index chooses among the results: `mode == "a"` is the table [True, False]
+ * and a Gather. */
 #include "eval/branch/choice.h"
 
 #include "eval/lists/stacked.h"
@@ -37,7 +38,8 @@ bool options_join(Ctx *cx, Value a, Value b, Values *all)
     return ok;
 }
 
-/* Of one of ["a", "b"] among ["b", "a"]: the table [1, 0], looked up by its own index. */
+/* The index of choice v among the options in `all`: v of ["a", "b"] among ["b", "a"] is the
+ * table [1, 0], read at v's own index. */
 Value option_index(Graph *g, Value v, const Values *all)
 {
     Ctx *cx = g->cx;
@@ -72,12 +74,13 @@ Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
     if (!ok)
         return val_poison();
     if (dim_le(cx, dim_int(cx, 0), d) != YES)
-        d = dim_mod(cx, d, dim_int(cx, n)); /* -1 is the last */
+        d = dim_mod(cx, d, dim_int(cx, n)); /* index -1 is the last option */
     return val_choice(cx, all.at, (int64_t)all.n,
                       option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
 }
 
-/* What was computed for each option, as one value. NOT_MINE: nothing that ONNX can choose among. */
+/* One value of the results that were computed for each option, chosen by the choice's index.
+ * NOT_MINE: results that ONNX cannot choose among. */
 static Outcome chosen(Eval *ev, const Choice *c, const Value *made, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -99,7 +102,8 @@ static Outcome chosen(Eval *ev, const Choice *c, const Value *made, Value *out)
     return s && stacked_item(ev, s, c->index, out) ? outcome_done(cx) : FAILED;
 }
 
-/* May it run once for each option? Not when it changes something. */
+/* May the operator run once for each option? Not when it writes to a list, dict, object or
+ * tensor. */
 static bool only_looks(Str name, const OpArg *args, size_t n)
 {
     static const char *const names[] = {
@@ -118,8 +122,8 @@ static bool only_looks(Str name, const OpArg *args, size_t n)
     return false;
 }
 
-/* d[key], where d has not all that the key may be: one that it has. For the others PyTorch raises,
- * so the model may give anything. */
+/* d[key], where d lacks some of the options of key: the first option that d has; else poison.
+ * For the options that d lacks PyTorch raises, so the model may give any value for them. */
 static Value key_of_dict(Ctx *cx, Str name, const OpArg *args, size_t which)
 {
     const Choice *c = args[which].v.choice;

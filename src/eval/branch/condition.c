@@ -1,5 +1,6 @@
-/* condition.c - conditions that ONNX decides: what follows where one is known to be true or false.
- * What a branch knows of its sizes while it runs, and which other bools that settles. */
+/* condition.c - conditions that ONNX decides: what follows where a condition is known to be true
+ * or false. A branch knows more about its sizes than the graph around it, and these facts decide
+ * other bools. */
 #include "eval/branch/condition.h"
 
 bool assume_order(Ctx *cx, const SymBool *s, bool truth)

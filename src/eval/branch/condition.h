@@ -5,11 +5,11 @@
 
 #include "value/value.h"
 
-/* From here on it is known to be `truth`: that sizes are in an order, or differ, becomes a fact.
- * That two are equal does not: results would get one's name in a branch and the other's in the
- * other. False: a contradiction, or an error. */
+/* From here on the condition is known to be `truth`: that one size is less than another, or that
+ * two differ, becomes a fact. That two sizes are equal does not become one: the results of the
+ * two branches would name the same size differently. False: a contradiction, or an error. */
 MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
-/* What a condition that is `truth` says of another bool. */
+/* What the other bool is, where the condition is known to be `truth`. */
 Tri condition_implies(Ctx *cx, Value condition, bool truth, Value asked);
 
 #endif

@@ -13,7 +13,8 @@ typedef struct Call {
     size_t n;
 } Call;
 
-/* A list or tuple of operands as arguments, then those of `more`; either may be None. */
+/* The items of a, a list or tuple, as arguments, then those of `more`. Each of a and more may be
+ * None. */
 static bool operands(Eval *ev, Value a, Value more, OpArg **out, size_t *n)
 {
     Value both[2] = { a, more };
@@ -44,7 +45,7 @@ static bool bad_cond(Eval *ev)
 }
 
 /* cond(condition, true_graph, false_graph, operands): one of the calls where the condition is
- * known, else an If. A branch of it that raises is an error. */
+ * known, else an If. A graph that raises is an error, unlike a branch of an if statement. */
 static bool run_cond(Eval *ev, const OpArg *args, size_t n, Value *out)
 {
     Value c;
@@ -132,7 +133,8 @@ static bool inline_graph(Eval *ev, const OpArg *args, size_t n, size_t graph, Va
                      : fail(ev->cx, E_FORMAT, "a region without its graph");
 }
 
-/* wrap_with_autocast(device, dtype, enabled, cache, graph, ..): as it is where autocast is off. */
+/* wrap_with_autocast(device, dtype, enabled, cache, graph, ..): the call of the graph, where
+ * autocast is off. */
 static bool run_autocast(Eval *ev, const OpArg *args, size_t n, Value *out)
 {
     if (!args[2].v.b)
@@ -143,7 +145,8 @@ static bool run_autocast(Eval *ev, const OpArg *args, size_t n, Value *out)
     return false;
 }
 
-/* By name; a graph among the arguments is a value that is a function. */
+/* Runs the higher-order operator of this name. A graph among the arguments is a value that is a
+ * function. */
 Outcome higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, Value *out)
 {
     bool ok;

@@ -30,7 +30,7 @@ static Value number_value(Eval *ev, Value like, Ox v)
     return ox_known_scalar(ev->g, v, &f) ? val_float(f) : (Value){ .tag = V_SYMFLOAT, .ox = v };
 }
 
-/* What is joined lies in the range of both. */
+/* The joined number v lies in the range that a and b have together. */
 static Value within_both(Ctx *cx, Value v, Value a, Value b)
 {
     Dim d, x, y;
@@ -53,7 +53,7 @@ static bool is_symbolic(Value v)
     return v.tag == V_SYMBOOL || v.tag == V_SYMINT || v.tag == V_SYMFLOAT;
 }
 
-/* Two known numbers: no output of the If, but a Where behind the branches. */
+/* Two known numbers become a Where behind the branches, and no output of the If. */
 static Value choose_number(Join *j, Value a, Value b)
 {
     Eval *ev = j->ev;
@@ -65,8 +65,8 @@ static Value choose_number(Join *j, Value a, Value b)
     return within_both(ev->cx, number_value(ev, a, ox_g(ev->g, "Where", c, x, y)), a, b);
 }
 
-/* `c and x`, saved as an if that gives x, else False: where it is true, so are the condition and
- * x. */
+/* `c and x` is saved as an if that gives x, else False. Where `made`, its result, is true, the
+ * condition and x are true. */
 static Value both_true(Join *j, Value made, Value a, Value b)
 {
     Eval *ev = j->ev;
@@ -77,12 +77,13 @@ static Value both_true(Join *j, Value made, Value a, Value b)
     return val_implying(ev->cx, made, j->condition, seen ? a : j->condition);
 }
 
-/* Ints, floats or bools of which one may be known: 1 and 2 are Where(condition, 1, 2), n and 2 an
- * output of the If. */
+/* Ints, floats or bools, known or not: 1 and 2 become Where(condition, 1, 2), n and 2 an output
+ * of the If. */
 static Value join_numbers(Join *j, Value a, Value b)
 {
     Eval *ev = j->ev;
-    if (a.tag == V_BOOL && b.tag == V_BOOL) /* they differ: this is the condition itself */
+    if (a.tag == V_BOOL &&
+        b.tag == V_BOOL) /* True and False, or the reverse: the condition itself */
         return a.b ? j->condition : val_not(ev->g, j->condition);
     if (!is_symbolic(a) && !is_symbolic(b))
         return choose_number(j, a, b);
@@ -96,15 +97,16 @@ static Value join_numbers(Join *j, Value a, Value b)
     return both_true(j, within_both(ev->cx, number_value(ev, a, v), a, b), a, b);
 }
 
-/* What `what` is at the end of branch k, also where it has been joined already; NULL: no branch
- * changed it. Items are asked of join_side. */
+/* What `what` is at the end of branch k, also once it has been joined; NULL: no branch changed
+ * it. For items of lists and dicts see join_side. */
 static const After *join_state(Join *j, int k, const void *what)
 {
     const After *after = branch_after(j->branch[k], what);
     return after ? after : map_get(&j->before, what);
 }
 
-/* Joining changes things in place, and another name of one may be joined behind it. */
+/* Joining changes cells, lists and dicts in place, while a value that is joined later may hold
+ * the same one under another name. So what only one branch has changed is kept as it was before. */
 static void keep_before(Join *j)
 {
     Ctx *cx = j->ev->cx;
@@ -125,7 +127,8 @@ static void keep_before(Join *j)
         }
 }
 
-/* Items as a branch leaves them: what it has put in some places lies over what was there before. */
+/* All items as a branch leaves them: those that the branch has put in some places, and the
+ * others as they were before. */
 static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After *after)
 {
     int64_t each = after->kind == CHANGE_DICT ? 2 : 1;
@@ -147,8 +150,8 @@ static Value *values_of(Ctx *cx, const List *l, const Dict *d, int64_t *n)
     return l ? list_values(cx, l, n) : dict_values(cx, d, n);
 }
 
-/* The first walk finds the thing as it was before the branches: what one of them has put there
- * comes on top. */
+/* In the first walk the list or dict is as it was before the branches, and what branch k has put
+ * there is laid over that. The second walk, which changes it, finds what the first has kept. */
 Side join_side(Join *j, int k, const List *l, const Dict *d)
 {
     Ctx *cx = j->ev->cx;
@@ -175,7 +178,7 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     return *s;
 }
 
-/* Why nobody can tell what memory holds at the end of branch k; NULL: it is known. */
+/* Why it is not known what the storage holds at the end of branch k; NULL: it is known. */
 static Str storage_invalid(Join *j, int k, const Storage *st)
 {
     const After *after = join_state(j, k, st);
@@ -188,7 +191,8 @@ Str join_stacked_invalid(Join *j, int k, const Stacked *s)
     return storage_invalid(j, k, s->memory->st);
 }
 
-/* Its own reason, that of the tensor that it is, or that of its mark. */
+/* See join.h. The reason is the container's own, that of a stacked list's tensor, or that of the
+ * container's mark. */
 Str join_invalid(Join *j, int k, Value v)
 {
     const After *after = v.tag == V_LIST || v.tag == V_DICT ? join_state(j, k, v.any) : NULL;
@@ -203,7 +207,8 @@ Str join_invalid(Join *j, int k, Value v)
     return invalid || !mark ? invalid : storage_invalid(j, k, mark->st);
 }
 
-/* Tensors that the branch did not put anywhere are read now: its state is the one before. */
+/* See join.h. A tensor that the branch has put nowhere is read now, out of its storage as the
+ * branch has left it. */
 Ox join_tensor_after(Join *j, int k, Tensor *t)
 {
     Branch *branch = j->branch[k];
@@ -220,7 +225,7 @@ Ox join_tensor_after(Join *j, int k, Tensor *t)
     return v;
 }
 
-/* A value that the branches do not agree about. */
+/* A value about which the branches do not agree: reading it is the error `why`. */
 static Value never(const Join *j, Str why)
 {
     Value v = val_never(j->ev->cx, why);
@@ -237,8 +242,8 @@ bool join_disagree(const Join *j, Str why)
                     : fail(cx, E_UNSUPPORTED, "%s, and ONNX decides between them", why->s);
 }
 
-/* The If gives one of x and y: a value that may be returned, while any other use is what `never`
- * says. */
+/* The If gives x or y, of different ranks: the model may return this value, and any other use is
+ * the error of `never`. */
 static Value varying(Join *j, Value never, Ox x, Ox y)
 {
     Ctx *cx = j->ev->cx;
@@ -271,7 +276,7 @@ static Value different_ranks(Join *j, Ox x, Ox y)
     return varying(j, never(j, why), x, y);
 }
 
-/* The tensor behind v at the end of branch k, of one rank or of several; NULL: it is none. */
+/* The tensor v at the end of branch k, whose rank may differ between runs; NULL: v is no tensor. */
 static Ox any_rank(Join *j, int k, Value v)
 {
     const Unset *u = v.tag == V_UNINIT ? v.any : NULL;
@@ -280,7 +285,7 @@ static Ox any_rank(Join *j, int k, Value v)
     return u ? u->varies : NULL;
 }
 
-/* One of the two has several ranks, or is nothing that could be joined. */
+/* One of a and b is a tensor whose rank differs between runs, or a value that cannot be joined. */
 static Value join_unset(Join *j, Value a, Value b)
 {
     Value why = a.tag == V_UNINIT && a.any ? a : b;
@@ -292,7 +297,7 @@ static Value join_unset(Join *j, Value a, Value b)
     return u ? varying(j, (Value){ .tag = V_UNINIT, .any = u }, x, y) : val_poison();
 }
 
-/* Nobody knows what one of the two holds. */
+/* What joining gives where the contents of one of the two tensors are not known. */
 static Value unknown_tensor(const Join *j, const Storage *st)
 {
     if (!st->invalid)
@@ -304,8 +309,8 @@ static Value unknown_tensor(const Join *j, const Storage *st)
                          st->invalid->s));
 }
 
-/* What the If gives for two tensors, of which one may be missing (NULL); what only one branch gives
- * nobody reads behind the other: it needs no If when it was there before. */
+/* What the If gives for two tensors, of which one may be missing (NULL). A tensor of one branch
+ * alone is not read when the other branch ran, so it needs no If if the graph around sees it. */
 static Ox tensor_output(Join *j, Ox x, Ox y)
 {
     Ox one = x ? x : y;
@@ -323,7 +328,7 @@ static bool is_contiguous(const Join *j, Tensor *t)
     return !t || tensor_contiguous(j->ev->cx, t) == YES;
 }
 
-/* A new tensor of what the If gives, which may be the memory of a or of b. */
+/* A new tensor of what the If gives, which may share memory with a or b. */
 static Value joined_tensor(Join *j, Tensor *a, Tensor *b, Ox v)
 {
     Ctx *cx = j->ev->cx;
@@ -349,8 +354,8 @@ static Value different_kinds(const Join *j, const Tensor *a, const Tensor *b)
                           : "the branches of an if give tensors of different kinds");
 }
 
-/* NULL: that branch has none. f32[3] and f32[4] are f32[d]; of other ranks or dtypes the value is
- * an error for who reads it. */
+/* One tensor in place of a and b; NULL: that branch has none. f32[3] and f32[4] become f32[d].
+ * Where ranks or dtypes differ, reading the value is an error. */
 static Value join_tensors(Join *j, Tensor *a, Tensor *b)
 {
     Ctx *cx = j->ev->cx;
@@ -391,7 +396,7 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     return v;
 }
 
-/* What an inner branch joined may itself be something older. */
+/* May v be the same as another container? A value that an inner if has joined may be. */
 static bool has_aliases(Value v)
 {
     const Tensor *mark = container_marked(v);
@@ -405,7 +410,8 @@ void join_may_be(Join *j, int k, Value made, Value from, uint64_t created)
         vec_push(j->ev->cx, &j->same, (Same){ made, from });
 }
 
-/* Once all is joined, so that writing the joined state is no write. */
+/* Makes aliases of the containers that may be one and the same. Called once all is joined:
+ * writing the joined state must not make an alias invalid. */
 static void tell_same(Join *j)
 {
     for (size_t i = 0; i < j->same.n; i++) {
@@ -428,7 +434,7 @@ Value join_slot_after(Join *j, int k, const Obj *o, int64_t i)
 
 enum { MAX_DEPTH = 64 }; /* an object may hold itself */
 
-/* Objects of one class, attribute by attribute. */
+/* One object in place of two of one class, joined attribute by attribute. */
 static Value join_objects(Join *j, Obj *a, Obj *b)
 {
     Obj *from[2] = { a, b };
@@ -461,7 +467,8 @@ static bool same(Join *j, Value a, Value b)
     return a.tag != V_TUPLE && val_equal(j->ev->cx, a, b);
 }
 
-/* Two of one kind, or one: the other is val_unset(), whose pointer is NULL. */
+/* Two values of one kind with identity, or tuples. One of them may be val_unset(), whose pointer
+ * is NULL. */
 static Value join_things(Join *j, Value a, Value b)
 {
     Value one = a.tag == V_UNINIT ? b : a;
@@ -483,15 +490,15 @@ static Value zero_like(Value v)
     return v.tag == V_SYMBOOL ? val_bool(false) : val_float(0);
 }
 
-/* A number, and any other in the branch that has none. */
+/* A number of one branch; the other branch, which has none, gives any number. */
 static Value join_one_number(Join *j, Value v, bool first)
 {
     Value zero = zero_like(v);
     return first ? join_numbers(j, v, zero) : join_numbers(j, zero, v);
 }
 
-/* One branch never set it: the other's value, exported if it is the branch's own. first: it is of
- * the first branch. */
+/* A value that only one branch has set: v itself, or an output of the If where v is of the
+ * branch's own graph. first: v is of the first branch. */
 static Value join_one(Join *j, Value v, bool first)
 {
     Value a = first ? v : val_unset();
@@ -519,8 +526,8 @@ static Value join_one(Join *j, Value v, bool first)
     }
 }
 
-/* Different strings, or members of an enum: which of them is one more number that the branches
- * give. */
+/* Different strings, or members of an enum, become a choice, whose index is one more output of
+ * the If. */
 static Value join_options(Join *j, Value a, Value b)
 {
     Ctx *cx = j->ev->cx;
@@ -545,7 +552,7 @@ static bool same_kind_of_number(Value a, Value b)
         (val_is_float(a) && val_is_float(b));
 }
 
-/* Values that both branches have, and that are not the same. */
+/* Joins two values that both branches have set and that are not the same. */
 static Value join_pair(Join *j, Value a, Value b)
 {
     if (val_is_option(a) && val_is_option(b))
@@ -563,8 +570,8 @@ static Value join_pair(Join *j, Value a, Value b)
                          j->sizes ? "" : ", and ONNX decides between them"));
 }
 
-/* None, or a value, of which one is None at least: whether it is there is one more thing that the
- * branches give. */
+/* Joins values of which at least one is None or may be: whether the value is there is one more
+ * output of the If. */
 static Value join_optionals(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, v, present;
@@ -580,7 +587,8 @@ static Value join_optionals(Join *j, Value a, Value b)
     return val_maybe(j->ev->cx, present, v);
 }
 
-/* Why nobody can tell what one of the two containers holds, as a value; V_NONE: it is known. */
+/* A value that is the error why it is not known what container a or b holds; V_NONE: that is
+ * known. */
 static Value join_unknown(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b };
@@ -596,8 +604,8 @@ static Value join_unknown(Join *j, Value a, Value b)
     return val_none();
 }
 
-/* Things with identity are joined once in each walk, so that two names of one stay two names of
- * one. */
+/* A pair of tensors, lists, dicts or objects is joined once in each walk, so that two names of
+ * one object stay two names of one object. */
 static Value join_once(Join *j, Value a, Value b)
 {
     Ctx *cx = j->ev->cx;
@@ -614,8 +622,8 @@ static Value join_once(Join *j, Value a, Value b)
     return v;
 }
 
-/* What a place holds behind the If, where the first branch leaves a there and the second b.
- * V_UNINIT without a reason: that branch never set it. */
+/* What a variable, item or attribute holds behind the If, where the first branch leaves a there
+ * and the second b. V_UNINIT without a reason: that branch never set it. */
 Value join_values(Join *j, Value a, Value b)
 {
     if (!val_ok(a) || !val_ok(b))
@@ -676,7 +684,7 @@ static bool join_thing(Join *j, const After *t)
     return false;
 }
 
-/* Is this cell a local that only branch k ever looks at? */
+/* Is this cell a local that only branch k reads? */
 static bool private_to(Join *j, int k, const After *t)
 {
     return t->kind == CHANGE_CELL && local_to_block(j->ev, j->branch[k]->block, t->what);

@@ -11,8 +11,9 @@ typedef struct Same {
     Value made, from;
 } Same;
 
-/* Items of a list at the end of a branch, or keys and values of a dict in turn; missing: the branch
- * never set it; lost: nobody can tell what it holds, or one of its items. */
+/* Items of a list at the end of a branch, or keys and values of a dict in turn. missing: the
+ * branch has no such list. invalid: why the contents of the list, or of one of its items, are
+ * not known. */
 typedef struct Side {
     const Value *at;
     int64_t n;
@@ -23,52 +24,53 @@ typedef struct Side {
 
 typedef struct Join {
     Eval *ev;
-    Branch *branch[2]; /* then, else */
+    Branch *branch[2]; /* the then branch, the else branch */
     Value condition;
-    bool sizes; /* what cannot be joined is decided by assuming the condition: branch.c */
+    bool sizes; /* where values cannot be joined, a restart assumes the condition: branch.c */
     int walk, depth;
     VEC(Ox) out[2]; /* COLLECT: what each branch exports */
     Ox *made;       /* BUILD: outputs of the If, in the same order */
     size_t next;
-    Map pairs;  /* what became of each pair of things with identity, so that it survives */
-    Map before; /* thing -> After: what only one branch changed, as the other one left it; of items
-                   see sides */
-    Map sides[2];   /* list, dict -> Side: all that it holds at the end of a branch, once that was
-                       asked */
-    VEC(Same) same; /* BUILD: lists, dicts and objects that were made for what may be another one */
+    Map pairs;      /* what each pair of values with identity became: two names of one stay so */
+    Map before;     /* cell, storage, .. that only one branch changed -> After of the other branch;
+                       items: sides */
+    Map sides[2];   /* list, dict -> Side: its items at the end of a branch, once join_side has been
+                       called */
+    VEC(Same) same; /* BUILD: containers made here, and those that they may be the same as */
 } Join;
 
-/* What a branch has that never set it. */
+/* The value of a variable or item that a branch has never set. */
 static inline Value val_unset(void) { return (Value){ .tag = V_UNINIT, .any = NULL }; }
-/* All that a list or dict (NULL: missing) holds then. Who asks in the second walk has asked in the
- * first. */
+/* All that list l or dict d (both NULL: missing) holds at the end of branch k. Only what was
+ * asked in the first walk may be asked in the second. */
 Side join_side(Join *j, int k, const List *l, const Dict *d);
 /* What t reads at the end of branch k. */
 Ox join_tensor_after(Join *j, int k, Tensor *t);
-/* Why nobody can tell what a list, dict or object holds at the end of branch k: one that may be the
- * same was written there. NULL: it is told. */
+/* Why it is not known what list, dict or object v holds at the end of branch k: an alias of v
+ * was written there. NULL: it is known. */
 Str join_invalid(Join *j, int k, Value v);
-/* The same of a list whose length ONNX decides, where s is what it holds then. */
+/* The same of a list whose length ONNX decides; s is what it holds at the end of branch k. */
 Str join_stacked_invalid(Join *j, int k, const Stacked *s);
-/* Slot i of o then; keys and values of d in turn. */
+/* Slot i of o at the end of branch k; V_UNINIT where o is NULL. */
 Value join_slot_after(Join *j, int k, const Obj *o, int64_t i);
-/* Export a pair; BUILD gives the If's output. */
+/* a and b as a pair of outputs of the branches. The first walk (COLLECT) notes the pair, the
+ * second (BUILD) gives the If's output. */
 Ox join_ox(Join *j, Ox a, Ox b);
 Value join_values(Join *j, Value a, Value b);
-/* A value that the branches do not agree about: reading it is the error. */
+/* A value about which the branches do not agree: reading it is the error `why`. */
 Value join_never(const Join *j, const char *why);
-/* Something that both branches can see, and do not agree about: an error, or what a restart
- * decides. */
+/* The branches do not agree about something that both can see: an error, or a restart that
+ * assumes the condition. */
 MUST_USE bool join_disagree(const Join *j, Str why);
-/* `made` stands in the place of one that was born then: if that is older than branch k, it may have
- * other names. */
+/* `made` stands in the place of `from`, which was created at this time. Where `from` is older
+ * than branch k it may have other names, so `made` becomes its alias. */
 void join_may_be(Join *j, int k, Value made, Value from, uint64_t created);
 
-/* The next place of a list or dict that some branch has written: what each has put there, NULL
- * nothing. */
+/* The next item of a list or dict that some branch has written: p[k] is what branch k has put
+ * there, NULL: nothing. */
 bool join_next_place(const After *const after[2], size_t next[2], const Placed *p[2]);
-/* Two that were chosen between (NULL: that branch has none), and one that both branches have
- * changed. */
+/* join_lists: the list behind the If, where the branches leave different lists (NULL: that
+ * branch has none). join_list: one list that some branch has changed. The same of dicts. */
 Value join_lists(Join *j, List *a, List *b);
 MUST_USE bool join_list(Join *j, List *l);
 Value join_dicts(Join *j, Dict *a, Dict *b);

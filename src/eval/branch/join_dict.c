@@ -1,5 +1,5 @@
-/* join_dict.c - dicts after two branches of an if: key by key. A key that one branch has only may
- * be there (dynamic_dict.c). */
+/* join_dict.c - dicts after two branches of an if, joined key by key. A key that only one branch
+ * has may be there behind the if (dynamic_dict.c). */
 #include "eval/branch/condition.h"
 #include "eval/branch/join.h"
 
@@ -12,7 +12,8 @@ static Value present_in(Join *j, int k, Value entry)
     return known == UNKNOWN ? entry.maybe->present : val_bool(known == YES);
 }
 
-/* What a key has after both branches; V_UNINIT: it is not there. */
+/* The entry of a key behind the If, where the branches leave a and b; V_UNINIT: the key is not
+ * there. */
 static Value join_entry(Join *j, Value a, Value b)
 {
     Value in[2] = { a, b }, present[2];
@@ -85,7 +86,8 @@ static void join_entries(Join *j, const Value *const at[2], const int64_t n[2], 
         out->unordered = true;
 }
 
-/* One branch has no dict: the entries of the other's, as it exports them. */
+/* One branch has no dict: the entries of the other branch's dict, as outputs of the If where
+ * they need one. first: that is the first branch. */
 static void join_one_dict(Join *j, const Side *side, bool first, Dict *out)
 {
     for (int64_t i = 0; i < side->n; i += 2) {
@@ -95,8 +97,8 @@ static void join_one_dict(Join *j, const Side *side, bool first, Dict *out)
     }
 }
 
-/* One dict in the place of two; NULL: that branch has none. Which of them it is nobody knows: one
- * that is older than the branches has other names. */
+/* One dict in place of two; NULL: that branch has none. A dict from before the branches may have
+ * other names, and it is not known whether this is that dict: they become aliases. */
 Value join_dicts(Join *j, Dict *a, Dict *b)
 {
     Ctx *cx = j->ev->cx;
@@ -120,8 +122,8 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
 
 /* ---- a dict that both branches can see ---- */
 
-/* The entries of each branch that some branch has written, in their order: the others are as they
- * were. */
+/* For each branch, the entries that some branch has written, in their order. Other entries are
+ * as before the branches. */
 static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2])
 {
     Ctx *cx = j->ev->cx;
@@ -130,14 +132,14 @@ static void written_entries(Join *j, const Dict *d, const After *const after[2],
     while (join_next_place(after, next, p)) {
         int64_t i = (p[0] ? p[0] : p[1])->i;
         for (int k = 0; k < 2; k++)
-            if (p[k] || i < d->n) { /* else it is a key of the other branch */
+            if (p[k] || i < d->n) { /* else the key is one that only the other branch has added */
                 vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
                 vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
             }
     }
 }
 
-/* What the join has made of them; a key that neither branch has left goes. */
+/* Writes the joined entries to d. A key that neither branch has left is removed. */
 static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
 {
     for (int k = 0; k < 2; k++)

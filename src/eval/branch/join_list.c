@@ -4,7 +4,8 @@
 #include "eval/branch/join.h"
 #include "value/walk.h"
 
-/* Within one of the two, not only between them. */
+/* Do sizes or ranks differ within one of the two lists, and not only between them? Then the
+ * items are ragged. */
 static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
 {
     bool same[2] = { t[0].elem && items_same_parts(cx, *item, t[0]),
@@ -20,8 +21,9 @@ static void set_ragged(Ctx *cx, ItemType *item, const ItemType t[2])
             (t[1].elem && (!same[1] || item_column(t[1], i).ragged));
 }
 
-/* What both sides hold, when it can be stacked: the dtype is the same. Sizes may differ between the
- * sides; within one they make the list a sequence, and so do ranks anywhere. */
+/* The type of the items of both sides. False: they cannot be stacked. Dtypes must be the same.
+ * Sizes that differ between the sides become symbols; sizes that differ within a side, and ranks
+ * that differ anywhere, make the list a sequence. */
 static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
 {
     ItemType t[2] = { { 0 }, { 0 } };
@@ -38,7 +40,7 @@ static bool sides_alike(Ctx *cx, const Side side[2], ItemType *item)
     return true;
 }
 
-/* A side's part i. */
+/* Part i of an item of a side. */
 static Value part_of(Ctx *cx, Value v, ItemType item, size_t i)
 {
     Values part;
@@ -150,7 +152,7 @@ enum { MAX_LEVELS = 16 };
 typedef struct ItemAfter {
     Join *j;
     int k;
-    Str *invalid; /* why nobody can tell what the item holds */
+    Str *invalid; /* why it is not known what the item holds */
 } ItemAfter;
 
 static Value list_after(Join *j, int k, List *l)
@@ -202,8 +204,8 @@ static bool replace_after(void *arg, Value *v, int level)
     return false;
 }
 
-/* v at the end of branch k: a copy of its containers, under their marks, that other code can go
- * through. */
+/* v at the end of branch k: copies of its containers, under their marks, which code that knows
+ * nothing of branches can go through. */
 static Value item_after(Join *j, int k, Value v, Str *invalid)
 {
     ItemAfter a = { j, k, invalid };
@@ -255,7 +257,7 @@ static Value join_as_stacked(Join *j, Side side[2], List *out)
     return made;
 }
 
-/* Item by item; a branch without the list gives none. */
+/* Lists of one length, joined item by item. A branch without the list gives no items. */
 static void join_items(Join *j, const Side side[2], List *out)
 {
     int64_t n = side[0].missing ? side[1].n : side[0].n;
@@ -266,8 +268,8 @@ static void join_items(Join *j, const Side side[2], List *out)
     }
 }
 
-/* One list in the place of two; NULL: that branch has none. Which of them it is nobody knows: one
- * that is older than the branches has other names. */
+/* One list in place of two; NULL: that branch has none. A list from before the branches may have
+ * other names, and it is not known whether this is that list: they become aliases. */
 Value join_lists(Join *j, List *a, List *b)
 {
     Side side[2] = { join_side(j, 0, a, NULL), join_side(j, 1, b, NULL) };
@@ -315,7 +317,7 @@ static bool join_list_stacked(Join *j, List *l)
     return !ctx_failed(cx);
 }
 
-/* Some items have other places than before: all are joined. */
+/* Some items have other places than before the branches, so all are joined. */
 static void join_all_items(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
@@ -344,7 +346,7 @@ bool join_next_place(const After *const after[2], size_t next[2], const Placed *
     return p[0] || p[1];
 }
 
-/* Only what some branch has put there; n items stay. */
+/* Joins only the items that some branch has written. The list keeps its n items. */
 static void join_placed(Join *j, List *l, const After *const after[2], int64_t n)
 {
     size_t next[2] = { 0, 0 };
@@ -369,7 +371,8 @@ bool join_list(Join *j, List *l)
     const After *after[2] = { branch_after(j->branch[0], l), branch_after(j->branch[1], l) };
     Stacked *stacked[2];
     int64_t n[2];
-    bool moved = l->stacked != NULL; /* and both have made it one with items of its own */
+    bool moved = l->stacked != NULL; /* l was one tensor: where both branches have made it a list of
+                                        items, all items are new */
     for (int k = 0; k < 2; k++) {
         stacked[k] = after[k] ? after[k]->stacked : l->stacked;
         n[k] = after[k] ? after[k]->n : l->n;

@@ -1,6 +1,6 @@
-/* liveness.c - where the locals of a function are used, so that a branch of an if or a loop's body
- * need not hand on what only it looks at. Statements are numbered in the order of the text; a local
- * lives from the first that names it to the last. */
+/* liveness.c - where the locals of a function are used, so that a branch of an if or a loop's
+ * body need not hand on the locals that only it uses. Statements are numbered in the order of
+ * the text; a local lives from the first statement that names it to the last. */
 #include "eval/branch/liveness.h"
 
 typedef struct Range {

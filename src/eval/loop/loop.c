@@ -56,8 +56,8 @@ static bool run_body(Loop *l, Dim iteration)
     return flow == FLOW_NEXT;
 }
 
-/* Has this run written to a tensor that is older than it, that it was given, or that another name
- * may reach? */
+/* Has this run written to a tensor that is older than the run, that the run was given, or that
+ * has another name? */
 static bool has_written(const Loop *l, const Change *changes, size_t n, uint64_t shared_before)
 {
     bool written = heap_shared_writes(l->ev->cx) > shared_before;
@@ -85,8 +85,8 @@ static Ox make_body(Loop *l)
     return iteration;
 }
 
-/* What is known when an iteration begins becomes facts, and the inputs stand in the place of what
- * is carried. */
+/* What is known at the beginning of every iteration becomes facts, and the body's inputs stand
+ * in the place of what is carried. */
 static bool begin_iteration(Loop *l, Dim counter)
 {
     bool ok = iteration_start_suppose(l->ev, l->g->up, &l->start, counter);
@@ -98,7 +98,8 @@ static bool begin_iteration(Loop *l, Dim counter)
     return ok;
 }
 
-/* What the iteration has changed since m: do the types hold that it began with? */
+/* Goes through all that the iteration has changed since m: do the types hold with which the
+ * iteration began? */
 static bool check_iteration(Loop *l, TrailMark m, uint64_t shared_before)
 {
     const Change *changes;
@@ -153,7 +154,7 @@ static bool run_once(Loop *l)
 
 /* ---- the node ---- */
 
-/* A list that is only appended to is no value of the body. */
+/* A list that the iterations only append to is carried by no leaf: its items are a scan output. */
 static void forget_lists(Loop *l)
 {
     size_t n = 0;
@@ -172,8 +173,8 @@ static bool is_carried(const Leaf *leaf) { return !leaf->dead && !leaf->item; }
 typedef VEC(Ox) OxVec;
 typedef VEC(Leaf *) Leaves;
 
-/* The Loop's inputs, and the body's outputs in the same order; `made` has the leaf of each output
- * of the Loop. What is carried comes first, then the scan outputs. */
+/* The Loop's inputs, and the body's outputs in the same order: what is carried first, then the
+ * scan outputs. `made` has the leaf of each output of the Loop. */
 static void connect_leaves(Loop *l, OxVec *in, Leaves *made)
 {
     Ctx *cx = l->ev->cx;
@@ -186,7 +187,7 @@ static void connect_leaves(Loop *l, OxVec *in, Leaves *made)
         vec_push(cx, made, leaf);
     }
     if (made->n == 0 && !l->plan->condition)
-        in->at[1] = ox_bool(l->ev->g, true); /* Loop has two inputs at least */
+        in->at[1] = ox_bool(l->ev->g, true); /* ONNX's Loop has two inputs at least */
     for (size_t i = 0; i < l->leaves.n; i++)
         if (l->leaves.at[i].item) {
             graph_output(l->g, l->leaves.at[i].item, NULL);
@@ -230,7 +231,8 @@ static bool make_loop(Loop *l)
     return !ctx_failed(ev->cx);
 }
 
-/* `i < n` of the condition, for an i that counts: it holds when an iteration begins. */
+/* Supposes of each condition `i < n`, where i is a number that the loop counts, that it holds
+ * when an iteration begins. */
 static bool suppose_limits(Loop *l)
 {
     Ctx *cx = l->ev->cx;
@@ -247,8 +249,8 @@ static bool suppose_limits(Loop *l)
     return !ctx_failed(cx);
 }
 
-/* The loop's variable is no carried thing: nothing reads it behind the loop, and each iteration
- * sets it. */
+/* The variable of a for loop is not carried: each iteration sets it before reading it, and
+ * nothing reads it behind the loop. */
 static void forget_variable(Eval *ev, const Stmt *s)
 {
     if (s && s->kind == S_FOR && s->n_target)
@@ -258,8 +260,9 @@ static void forget_variable(Eval *ev, const Stmt *s)
                       str_of(ev->cx, "the variable of a loop that ONNX runs is read behind it")));
 }
 
-/* Runs of the body until one finds nothing new; then that run's graph is the Loop's. The first
- * begins with what an earlier time has found, when there was one (loop_nested.c). */
+/* Runs the body until a run finds nothing new; the graph of that run is the Loop's body. The
+ * first run of a loop in a loop begins with what was found in the last run of the body around
+ * (loop_nested.c). */
 bool run_loop(Eval *ev, const LoopPlan *plan)
 {
     forget_variable(ev, plan->text);

@@ -10,7 +10,7 @@ enum { LEVELS = 32 };
 
 /* ---- leaves: the tensors and numbers inside a value ---- */
 
-/* Of a tensor, or of an int, float or bool, known or not. */
+/* The form of the leaf for a tensor, int, float or bool v, known or not. */
 static LeafForm form_of(Value v)
 {
     if (v.tag == V_TENSOR)
@@ -20,7 +20,7 @@ static LeafForm form_of(Value v)
     return val_is_float(v) ? LEAF_FLOAT : LEAF_BOOL;
 }
 
-/* v is read in ev->g. */
+/* Adds a leaf for v, whose value is read in ev->g. */
 static bool add_leaf(Loop *l, Value v)
 {
     Leaf leaf = { .form = form_of(v), .dtype = DT_NONE };
@@ -56,8 +56,8 @@ static bool add_list_leaves(Loop *l, Stacked *s)
     return ok;
 }
 
-/* Does a leaf, or do several, stand for this value, whatever it holds? An optional is a leaf for
- * whether it is there, and then the leaves of its value. */
+/* Do one or more leaves stand for this value, so that it is not gone through? An optional has a
+ * leaf for whether it is there, and then the leaves of its value. */
 static bool is_leaf(Value v)
 {
     return v.tag == V_TENSOR || val_is_plain_number(v) || v.tag == V_CHOICE ||
@@ -81,7 +81,8 @@ static WalkStep add_leaves_of(void *arg, Value v)
     return is_leaf(v) ? WALK_PAST : WALK_IN;
 }
 
-/* Every leaf of v, in order, read in ev->g. False for what a Loop cannot carry. */
+/* Adds every leaf of v, in order, read in ev->g. False: v holds something that a Loop cannot
+ * carry. */
 static bool add_leaves(Loop *l, Value v)
 {
     return val_walk(v, WALK_LEVELS, add_leaves_of, l) == WALKED_ALL;
@@ -112,14 +113,14 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
                val_poison();
     t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
     maybe_the_same(cx, t, leaf->tensor, l->opened);
-    if (leaf->alias) /* of the iteration before */
+    if (leaf->alias) /* what the iteration before has left */
         maybe_the_same(cx, t, leaf->alias, UINT64_MAX);
     leaf->fed = t;
     return (Value){ .tag = V_TENSOR, .t = t };
 }
 
-/* A list's column in the body (behind false) or after the Loop: the leaf's input or output as a
- * list, which holds what the column before it held. NULL after an error. */
+/* A column of a stacked list: the leaf's input of the body (behind false), or its output of the
+ * Loop. It shares memory with what the column before it did. NULL after an error. */
 static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
 {
     Ctx *cx = l->ev->cx;
@@ -208,7 +209,7 @@ typedef struct Rebuilding {
     bool behind;  /* outputs of the Loop, else inputs of the body */
 } Rebuilding;
 
-/* A tensor or number. */
+/* The tensor or number that the leaf stands for. */
 static Value rebuild_leaf(const Rebuilding *r)
 {
     Leaf *leaf = &r->l->leaves.at[(*r->next)++];
@@ -223,7 +224,7 @@ static Value rebuild_leaf(const Rebuilding *r)
     }
 }
 
-/* Of val_map: a value that has a leaf, or several, is made of theirs. */
+/* For val_map: a value that leaves stand for is made of their inputs or outputs. */
 static bool replace_leaf(void *arg, Value *v, int level)
 {
     const Rebuilding *r = arg;
@@ -272,7 +273,7 @@ static Value zeros_like(StandingIn *s, Tensor *t)
     return zeros;
 }
 
-/* Once something has no stand-in nothing more is made. */
+/* For val_map: zeros in place of each leaf. Once a value has no stand-in nothing more is made. */
 static bool replace_by_zeros(void *arg, Value *v, int level)
 {
     StandingIn *s = arg;
@@ -343,8 +344,8 @@ void loop_invalidate(Loop *l, Value v)
 
 static void tie_items(Loop *l, const Carried *c, Value made, Value original);
 
-/* A list, dict or object that is carried is a copy: which writes are writes to `original`, what it
- * was before the loop or after an iteration, nobody can tell. */
+/* A list, dict or object that is carried is a copy `made`. It is not known whether it is
+ * `original`, the one before the loop or the one that an iteration leaves: they become aliases. */
 static void tie_containers(Loop *l, const Carried *c, Value made, Value original)
 {
     Ctx *cx = l->ev->cx;
@@ -361,8 +362,8 @@ static void tie_containers(Loop *l, const Carried *c, Value made, Value original
     tie_items(l, c, made, original);
 }
 
-/* So are the containers in one: another name of theirs may be written. What is carried is shallow
- * (loop_is_shallow), so this comes to an end. */
+/* Ties a carried container, and all containers in it, to the original ones. What is carried is
+ * shallow (loop_is_shallow), so the recursion ends. */
 static void tie_items(Loop *l, const Carried *c, Value made, Value original)
 {
     Ctx *cx = l->ev->cx;
@@ -379,7 +380,7 @@ static void tie_items(Loop *l, const Carried *c, Value made, Value original)
     }
 }
 
-/* What memory holds in the body (behind false) or after the Loop. */
+/* What a carried storage holds in the body (behind false) or after the Loop. */
 static Ox storage_now(const Loop *l, const Carried *c, bool behind)
 {
     if (c->mark || (behind && c->invalid))
@@ -388,7 +389,7 @@ static Ox storage_now(const Loop *l, const Carried *c, bool behind)
     return behind ? leaf->made : leaf->input;
 }
 
-/* Entries of v over those of the dict that is carried. */
+/* Sets the entries of v in the dict that is carried. */
 static void set_dict(Loop *l, const Carried *c, Value v)
 {
     Dict *d = c->what;
@@ -399,8 +400,8 @@ static void set_dict(Loop *l, const Carried *c, Value v)
     d->unordered = d->unordered || v.dict->unordered;
 }
 
-/* Each thing is made of its leaves and tied to what it may be: what it was before the loop, and
- * what an iteration has left in its place. */
+/* See loop_internal.h. The value is made of its leaves, and becomes an alias of what it was
+ * before the loop and of what an iteration has left in its place. */
 void loop_set(Loop *l, const Carried *c, bool behind)
 {
     Ctx *cx = l->ev->cx;
@@ -433,7 +434,7 @@ Carried *loop_carried(Loop *l, const void *what)
     return NULL;
 }
 
-/* The value before the loop. */
+/* The value of the changed thing before the loop, in containers of the loop's own. */
 static Value shape_of(Ctx *cx, const Change *c)
 {
     Value v = c->before;
@@ -472,7 +473,7 @@ bool loop_is_shallow(Loop *l, Value v)
         loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
 }
 
-/* A variable that need not be carried, whatever the iteration has set it to. */
+/* Is c a variable that need not be carried, whatever the iteration has set it to? */
 static bool is_own_variable(Loop *l, const Change *c, Value now)
 {
     if (local_to_block(l->ev, l->plan->block, c->what) ||
@@ -485,8 +486,9 @@ static bool is_own_variable(Loop *l, const Change *c, Value now)
     return now.tag == V_TENSOR && c->before.tag == V_TENSOR && same_tensor(now.t, c->before.t);
 }
 
-/* Memory of an earlier run, or of a branch that has ended, and an alias of what this run writes:
- * nobody sees it. */
+/* Is c a storage that this run has made, or an earlier run of the body, or a branch that has
+ * ended? The program cannot reach the latter two: they change because an alias of them is
+ * written. */
 static bool is_own_memory(const Loop *l, const Change *c)
 {
     return c->created > l->opened ||
@@ -504,8 +506,8 @@ static bool begin_unset(Loop *l, Carried *k)
     return add_leaves(l, k->shape);
 }
 
-/* c is carried from the next run on. A list that changed its length is one tensor from then on:
- * [a, b, c] before an iteration and [a, b, c, d] after it. */
+/* Carries c from the next run on. A list whose length an iteration changed ([a, b, c] before it,
+ * [a, b, c, d] after it) is one tensor from then on. */
 static bool carry(Loop *l, const Change *c)
 {
     Ctx *cx = l->ev->cx;
@@ -531,7 +533,9 @@ static bool carry(Loop *l, const Change *c)
     return !grows || loop_found_growing(l, added, added->shape.list, list);
 }
 
-/* What no run has changed so far: a variable, list, dict or memory. */
+/* The run has changed a variable, list, dict or storage that no run has changed before: it is
+ * carried from the next run on, unless it is the iteration's own. `h = h + x` finds h. False
+ * after an error. */
 bool loop_found(Loop *l, const Change *c)
 {
     bool is_cell = c->kind == CHANGE_CELL;
@@ -553,7 +557,8 @@ bool loop_found(Loop *l, const Change *c)
     return carry(l, c);
 }
 
-/* Sizes that only the body knows are other ones in each iteration. */
+/* Leaves of a variable that was never set before the loop get zeros for first values. Sizes that
+ * only the body knows differ in each iteration. */
 static void set_stand_ins(Loop *l, const Carried *k)
 {
     for (size_t i = k->first; i < k->first + k->n; i++) {
@@ -575,8 +580,8 @@ bool loop_begins_natural(Loop *l, const Carried *k)
         val_dim_of(k->shape, cx, &leaf->first) && dim_le(cx, dim_int(cx, 0), leaf->first) == YES;
 }
 
-/* What the first iteration made of a number: every iteration may do so. Or else all may leave it 0
- * or more. */
+/* Supposes that every iteration changes a number as the first one did (`i + 2`), or else that
+ * every iteration leaves it 0 or more. */
 static void suppose_counting(Loop *l, const Carried *k)
 {
     Dim d;
@@ -587,7 +592,7 @@ static void suppose_counting(Loop *l, const Carried *k)
     leaf->natural = !leaf->counts;
 }
 
-/* Lists whose length changes: from now on one tensor. */
+/* Lists whose length an iteration has changed become one tensor. */
 static bool stack_growing(Loop *l)
 {
     Ctx *cx = l->ev->cx;
@@ -611,7 +616,8 @@ static bool stack_growing(Loop *l)
     return true;
 }
 
-/* What the run found inside of shapes. */
+/* What the run found inside of shapes becomes part of them: an optional, a choice, a key that
+ * may be there. */
 static void widen_shapes(Loop *l)
 {
     for (size_t i = 0; i < l->keys.n; i++)
@@ -640,8 +646,8 @@ bool loop_first_leaves(Loop *l, Carried *k)
     return ok;
 }
 
-/* The run may have written to what a variable, list or dict holds: its shape is what was there
- * before, which stands there again. */
+/* The run may have written to what a variable, list or dict holds. Once its writes are undone
+ * the shape is made anew, of the value before the loop. */
 static void reset_shape(Loop *l, Carried *k)
 {
     Ctx *cx = l->ev->cx;
@@ -655,7 +661,7 @@ static void reset_shape(Loop *l, Carried *k)
                   containers_copy(cx, ((const Dict *)k->what)->at[n].val.v));
 }
 
-/* New leaves in the place of a thing's. */
+/* New leaves for k, in place of those that it had. */
 static bool renew_leaves(Loop *l, Carried *k)
 {
     for (size_t n = 0; n < k->n; n++)
@@ -664,8 +670,8 @@ static bool renew_leaves(Loop *l, Carried *k)
     return loop_first_leaves(l, k);
 }
 
-/* from: the first of the things that this run has found. Those before it have their leaves already,
- * unless their shape has changed. */
+/* See loop_internal.h. from: the first thing that this run has found; those before it have
+ * leaves already, which are made anew only where the shape has changed. */
 bool loop_first_values(Loop *l, size_t from)
 {
     for (size_t i = from; i < l->carried.n; i++)

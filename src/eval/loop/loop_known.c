@@ -32,8 +32,8 @@ static Dim shift_counter(void *arg, Dim sym)
     return NULL;
 }
 
-/* d with the iteration's number replaced; NULL when it holds something else that only the body
- * knows. */
+/* d with the iteration's number `from` replaced by `to`. NULL: d has other symbols that only the
+ * body knows. */
 static Dim shifted(Graph *outside, Dim d, Dim from, Dim to)
 {
     Shift s = { outside, from, to, false };
@@ -41,7 +41,7 @@ static Dim shifted(Graph *outside, Dim d, Dim from, Dim to)
     return s.inner ? NULL : out;
 }
 
-/* Does it hold when the first iteration begins? */
+/* Does the relation hold when the first iteration begins? */
 static bool holds_first(Graph *outside, const IterationStart *t, Known k)
 {
     Ctx *cx = outside->cx;
@@ -118,7 +118,8 @@ bool iteration_start_learn(Graph *outside, IterationStart *t, Value condition, b
 
 /* ---- what the text says ---- */
 
-/* What assignment s gives to its target number k. NULL: it is not so simple. */
+/* The expression that assignment s gives to its target number k. NULL: the statement is
+ * something else. */
 static const Expr *value_of_target(const Stmt *s, uint32_t k)
 {
     if (s->kind != S_ASSIGN || s->unpack)
@@ -128,8 +129,8 @@ static const Expr *value_of_target(const Stmt *s, uint32_t k)
     return s->n_target == 1 ? s->value : NULL;
 }
 
-/* What the block's statements leave in a slot: the right side of the last plain assignment to it.
- * NULL: none, or not so simple. */
+/* The expression that the block leaves in a slot: the right side of the last plain assignment to
+ * it. NULL: there is none, or another kind of statement sets the slot. */
 static const Expr *assigned(const Block *b, uint32_t slot)
 {
     const Expr *found = NULL;
@@ -140,7 +141,8 @@ static const Expr *assigned(const Block *b, uint32_t slot)
     return found;
 }
 
-/* The same without names that the block gives to it. */
+/* The expression for which e is the block's own name: after `a = x + 1; b = a` the name b stands
+ * for `x + 1`. */
 static const Expr *behind_names(const Block *b, const Expr *e)
 {
     for (int i = 0; e && e->kind == X_LOCAL && i < 8; i++) {
@@ -157,7 +159,7 @@ static const Expr *operand(const Expr *e, uint32_t i)
     return i < e->n_args ? e->args[i].value : NULL;
 }
 
-/* A number from before the loop. */
+/* Is e a number that the block does not change? *out: the number, as before the loop. */
 static bool steady(Eval *ev, const Block *b, const Expr *e, Dim *out)
 {
     Value v;

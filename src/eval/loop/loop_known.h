@@ -11,23 +11,22 @@ typedef struct Known {
     Dim a, b;
 } Known;
 typedef struct IterationStart {
-    Value first;      /* the condition that the first iteration began with; V_NONE: it had none */
-    Dim counter;      /* the iteration's number in the latest run of the body */
-    VEC(Known) known; /* in terms of it */
-    bool wrong;       /* a supposition was not true of a next iteration: none is made any more */
+    Value first; /* the condition with which the first iteration began; V_NONE: there is none */
+    Dim counter; /* the iteration's number, a symbol of the latest run of the body */
+    VEC(Known) known; /* relations, in terms of `counter` */
+    bool wrong;       /* a supposition did not hold in the next iteration: none is made any more */
 } IterationStart;
-/* `outside` is the graph around the loop. Before a run of the body: what is known,
- * of this counter, become facts. */
+/* Before a run of the body: the relations that are known, in terms of this counter, become
+ * facts. `outside` is the graph around the loop. */
 MUST_USE bool iteration_start_suppose(Eval *ev, Graph *outside, IterationStart *t, Dim counter);
-/* After one: what its condition says of the next iteration. What was supposed must be among it, or
- * *again is set. */
+/* After a run of the body: reads the relations that its condition says of the next iteration.
+ * What was supposed must be among them, or *again is set. */
 MUST_USE bool iteration_start_learn(Graph *outside, IterationStart *t, Value condition,
                                     bool *again);
-/* Adds what holds of every iteration but the first, if it holds of that too. */
+/* Adds a relation that holds in every iteration but the first, if it holds in the first one too. */
 MUST_USE bool iteration_start_add(Graph *outside, IterationStart *t, Known k);
 
-/* A number that the loop changes and what its condition asks of it, as the text says: `number rel
- * bound`. */
+/* `number rel bound`, as the text of the condition says: of a number that the loop changes. */
 typedef struct Limit {
     const Cell *number;
     Rel rel;

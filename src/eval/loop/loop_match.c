@@ -1,13 +1,13 @@
-/* loop_match.c - after a run of the body: do the types that it was given still hold?
- *
- * What a variable holds now is gone through along what it held before. A size that differs opens
- * up, a list whose length differs becomes one tensor, a None that became a value is carried with
- * whether it is there: each asks for one more run. */
+/* loop_match.c - after a run of the body: do the types with which the run began still hold? The
+ * value that a variable has now is gone through along the value before. A size that differs
+ * becomes a symbol, a list whose length differs becomes one tensor, and a None that became a
+ * value is carried together with a bool, whether it is there. Each of these asks for one more
+ * run. */
 #include "eval/branch/choice.h"
 #include "eval/loop/loop_internal.h"
 #include "value/walk.h"
 
-/* No value, because an operator in the body is missing: those are the news. */
+/* There is no value because operators in the body were refused: the error lists these. */
 static bool not_converted(Loop *l)
 {
     Ctx *cx = l->ev->cx;
@@ -16,8 +16,9 @@ static bool not_converted(Loop *l)
         : loop_give_up(l, str_of(cx, "what a variable holds after an iteration is not known"));
 }
 
-/* What an iteration has left of a leaf. A size that differs is another one in each iteration from
- * the next run on: f32[3] and f32[4] are f32[d]; another dtype or rank no Loop can carry. */
+/* Compares a leaf with `after`, what an iteration has left of it. A size that differs becomes a
+ * symbol from the next run on: f32[3] and f32[4] are f32[d]. A Loop cannot carry another dtype
+ * or rank. */
 static bool widen(Loop *l, Leaf *leaf, Ox after)
 {
     Ctx *cx = l->ev->cx;
@@ -41,8 +42,8 @@ static bool widen(Loop *l, Leaf *leaf, Ox after)
     return true;
 }
 
-/* Sizes that differ from iteration to iteration, or that only the body knows, stand for nothing
- * else in a ragged list. */
+/* In the item type of a ragged list, sizes that differ from iteration to iteration, or that only
+ * the body knows, become symbols that stand for nothing else. */
 static void dynamic_sizes(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
@@ -73,8 +74,8 @@ static bool type_of_list(Ctx *cx, const List *l, ItemType *out)
     return l->stacked || (at && list_item_type(cx, at, n, out));
 }
 
-/* From the next run on the list in k's shape is one tensor, of items that are what they are before
- * and after the iteration: int items of [] and [1] are ints. */
+/* See loop_internal.h. From the next run on the list in k's shape is one tensor, whose item type
+ * holds for the items before and after the iteration: [] and [1] make a list of ints. */
 bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
 {
     Ctx *cx = l->ev->cx;
@@ -96,7 +97,7 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
     return vec_push(cx, &l->growing, (Growing){ shape, item });
 }
 
-/* Sizes in which the items differ open up. */
+/* Sizes in which the items differ become symbols. */
 static void widen_items(Loop *l, Leaf *leaf, Type item)
 {
     for (int i = 1; i < leaf->rank; i++)
@@ -120,8 +121,8 @@ static bool holds_container(Value like)
     return val_walk(like, WALK_LEVELS, stop_at_container, NULL) == WALK_STOPPED;
 }
 
-/* May the next iteration write to what this one has left in the list, under another name? Lists,
- * dicts and objects count as written. */
+/* May the next iteration write to an item that this one has left in the list, under another
+ * name? For lists, dicts and objects among the items the answer is yes. */
 static bool may_be_written(const Loop *l, ItemType item)
 {
     bool any = item.of ||
@@ -134,9 +135,9 @@ static bool may_be_written(const Loop *l, ItemType item)
     return any;
 }
 
-/* Did the iteration do nothing else with the list than to append an item? The list's own items are
- * those of the iterations before: one that was written in this iteration would have to change there
- * too. */
+/* Did the iteration do nothing with the list but append one item? Then leaf->item is this item.
+ * An item from an iteration before must not have been written: it would have to change in the
+ * scan output too. */
 static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
 {
     Eval *ev = l->ev;
@@ -155,14 +156,14 @@ static bool match_column(Loop *l, Leaf *leaf, Stacked *s)
     return ox_ok(whole);
 }
 
-/* Does the next iteration reach any of what the list holds in another way too: is it older than
- * this iteration, left in a variable, or in another list? */
+/* Can the next iteration reach the memory that the list holds in another way too: is the memory
+ * older than this iteration, or left in a variable or in another list? */
 static bool is_reached(Loop *l, const Tensor *after, const Tensor *in, Map *lists,
                        const Stacked *list)
 {
     Map parts = { 0 };
     bool reached = false;
-    map_put(l->ev->cx, &parts, in->st, NULL); /* what it held before, this run knows */
+    map_put(l->ev->cx, &parts, in->st, NULL); /* the run was given what the list held before */
     storage_parts(l->ev->cx, after->st, &parts);
     for (size_t i = 1; i < parts.n && !reached; i++) {
         const Storage *st = parts.at[i].key;
@@ -188,8 +189,8 @@ static bool any_is_reached(Loop *l)
     return reached;
 }
 
-/* Once all is matched: a list that was only appended to, as it seemed, until another name of it
- * was; and what else reaches what lists hold. */
+/* See loop_internal.h. A list seems to be only appended to as long as no other name of it has
+ * been matched, so this is found out last. */
 bool loop_look_again(Loop *l)
 {
     bool ok = true;
@@ -209,8 +210,8 @@ static bool is_wider(ItemType was, ItemType item)
     return item.ragged && (!was.ragged || item_ranks_differ(item) != item_ranks_differ(was));
 }
 
-/* Is a part ragged, or of several ranks, that was not when the iteration began, or a list one
- * part? */
+/* Is a part ragged now, or of several ranks, that was not when the iteration began? Or is a list
+ * one part now that had parts of its own? */
 static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
 {
     bool newly = !items_same_parts(cx, was, item);
@@ -219,8 +220,9 @@ static bool is_newly_ragged(Ctx *cx, ItemType was, ItemType item)
     return newly;
 }
 
-/* A list that is one tensor, or one for each part of its items: each is matched as a leaf is. Items
- * that have become of several sizes, or longer lists, ask for another run. */
+/* Matches a stacked list: its tensor, or the tensor of each part of its items, is matched as a
+ * leaf is. Items that have become ragged, or whose inner lists became longer, ask for another
+ * run. */
 static bool match_list(Loop *l, Carried *k, List *before, const List *after, size_t *next)
 {
     Eval *ev = l->ev;
@@ -256,8 +258,8 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     return true;
 }
 
-/* What memory has this variable after an iteration? The next iteration may write to it under
- * another name: one more run with that in mind, if an iteration writes at all. */
+/* Notes what memory this variable has after an iteration. Where iterations write to tensors, the
+ * next one may write to this memory under another name: one more run then begins with the alias. */
 static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 {
     bool known = map_find(&l->seen, t->st) ||
@@ -268,8 +270,8 @@ static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
     leaf->alias = t;
 }
 
-/* Is this list, dict or object more than what the iteration was given in k's place, or a new one?
- * The next iteration may write to it under another name: one more run with that in mind. */
+/* Is this list, dict or object another one than the iteration was given in k's place? Then the
+ * next iteration may write to it under another name: one more run begins with the alias. */
 static void meet_container(Loop *l, Carried *k, Value v, uint64_t created)
 {
     const MapEntry *fed = map_find(&l->fed, v.any);
@@ -307,8 +309,8 @@ static void check_counting(Loop *l, Leaf *leaf, Value after)
     }
 }
 
-/* From the next run on *place, in k's shape, is v. What lies in a container there is set once this
- * run is undone. */
+/* From the next run on *place, in k's shape, is v. Inside a container of the shape that is set
+ * once this run is undone (loop_reshape). */
 static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
 {
     k->reshaped = l->again = true;
@@ -318,8 +320,8 @@ static bool make_wider(Loop *l, Carried *k, Value *place, Value v)
     return true;
 }
 
-/* None before the loop and a value after an iteration, or the other way round: from the next run on
- * it is carried with whether it is there. */
+/* None before the loop and a value after an iteration, or the reverse: from the next run on the
+ * value is carried together with a bool, whether it is there. */
 static bool found_optional(Loop *l, Carried *k, Value *place, Value v)
 {
     Value before = *place;
@@ -340,12 +342,12 @@ static bool match_maybe(Loop *l, Carried *k, Maybe *before, Value v, size_t *nex
         return false;
     if (v.tag != V_NONE)
         return match(l, k, &before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
-    *next += count_leaves(before->value); /* they stay what they are */
+    *next += count_leaves(before->value); /* the leaves stay as they are */
     return true;
 }
 
-/* A string before the loop, another one after an iteration: from the next run on which of all these
- * it is is carried. */
+/* A string before the loop and another one after an iteration become a choice: from the next run
+ * on the choice's index is carried. */
 static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
     Ctx *cx = l->ev->cx;
@@ -384,7 +386,8 @@ static bool match_number(Loop *l, Value before, Value v, size_t *next)
     return widen(l, leaf, carry_ox(l->g, v));
 }
 
-/* Items of a tuple or list, or slots of an object; none once the shape has changed. */
+/* Matches the items of a tuple or list, or the slots of an object, until one has changed the
+ * shape. */
 static bool match_parts(Loop *l, Carried *k, Value before, Value v, size_t *next)
 {
     bool ok = true;
@@ -403,7 +406,7 @@ static bool match_items(Loop *l, Carried *k, Value before, Value v, size_t *next
     return match_parts(l, k, before, v, next);
 }
 
-/* Two values of one kind that hold others. NOT_MINE: they are no such two. */
+/* Matches two containers of one kind. NOT_MINE: the two values are something else. */
 static Outcome match_containers(Loop *l, Carried *k, Value before, Value v, size_t *next)
 {
     if (before.tag != v.tag)
@@ -423,8 +426,8 @@ static Outcome match_containers(Loop *l, Carried *k, Value before, Value v, size
     return NOT_MINE;
 }
 
-/* A value that an iteration cannot be given. DONE: it needs none, and its leaves stay what they
- * were. */
+/* A value that was never set, or that the program may not read. DONE: the next iteration needs
+ * none, and the leaves stay as they are. FAILED: after an error. NOT_MINE: there is a value. */
 static Outcome match_missing(Loop *l, Value before, Value v, size_t *next)
 {
     if (v.tag == V_UNINIT && v.any)
@@ -435,9 +438,10 @@ static Outcome match_missing(Loop *l, Value before, Value v, size_t *next)
     return DONE;
 }
 
-/* Go through v, the value after the body, along the value before it, which lies in *place. Each
- * leaf of that value is met once, in order: `next` is its number. (1, [x]) before and (2, [y])
- * after: leaf 0 becomes symbolic, leaf 1 gets the sizes that x and y have in common. */
+/* Go through v, the value after the body, along the value before the body, which lies in *place.
+ * `next` is the number of the next leaf of that value: each leaf is met once, in order. (1, [x])
+ * before and (2, [y]) after: leaf 0 becomes symbolic, leaf 1 gets the sizes that x and y have in
+ * common. */
 static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
 {
     Value before = *place;
@@ -467,7 +471,7 @@ static bool match(Loop *l, Carried *k, Value *place, Value v, size_t *next)
     return cannot_match(l, before, v);
 }
 
-/* From the next run on whether the key is there is carried too. */
+/* From the next run on a bool is carried too, whether the key is there. */
 static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool there)
 {
     Ctx *cx = l->ev->cx;
@@ -479,7 +483,7 @@ static bool found_key(Loop *l, Carried *k, Dict *shape, Value key, Value v, bool
                     (OpenKey){ shape, key, val_maybe_key(cx, val_bool(there), value) });
 }
 
-/* A key that may be there; after: what an iteration left of it, NULL: nothing. */
+/* Matches a key that may be there. after: the entry that an iteration has left; NULL: none. */
 static bool match_key(Loop *l, Carried *k, Maybe *before, const Cell *after, size_t *next)
 {
     Value present = val_bool(after != NULL);
@@ -490,7 +494,7 @@ static bool match_key(Loop *l, Carried *k, Maybe *before, const Cell *after, siz
     if (after)
         return match(l, k, &before->value,
                      val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
-    *next += count_leaves(before->value); /* they stay what they are */
+    *next += count_leaves(before->value); /* the leaves stay as they are */
     return true;
 }
 
@@ -503,8 +507,8 @@ static bool keys_in_order(Ctx *cx, const Dict *shape, const Dict *v)
     return met == v->n && !v->unordered;
 }
 
-/* Key by key. One that only one of the two dicts has, or that may be there, is carried with whether
- * it is there from the next run on. */
+/* Matches two dicts key by key. A key that only one of them has, or that may be there, is
+ * carried from the next run on together with a bool, whether it is there. */
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
 {
     Ctx *cx = l->ev->cx;
@@ -528,7 +532,8 @@ static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
     return ok;
 }
 
-/* A thing that is carried is matched with what it was, another one is found. */
+/* See loop_internal.h. A thing that is carried is matched with its value before; any other is
+ * newly found. */
 bool loop_check(Loop *l, const Change *c)
 {
     Carried *k = loop_carried(l, c->what);
@@ -545,7 +550,7 @@ bool loop_check(Loop *l, const Change *c)
     if (k->kind == CHANGE_STORAGE) {
         const Storage *st = c->what;
         k->invalid = !ox_ok(st->now) &&
-            st->invalid; /* a peer was written: nobody may look at it behind the loop */
+            st->invalid; /* an alias was written: invalid behind the loop */
         return k->invalid || widen(l, &l->leaves.at[next], st->now);
     }
     if (!loop_is_shallow(l, loop_after(k)))

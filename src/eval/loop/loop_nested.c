@@ -16,19 +16,20 @@
 #include "eval/loop/loop_internal.h"
 #include "value/walk.h"
 
-enum { MOST_VALUES = 2000 }; /* that are gone through for the ways to things */
+enum { MOST_VALUES = 2000 }; /* values that find_ways goes through */
 
 typedef enum { WAY_ROOT, WAY_ITEM, WAY_MARK, WAY_MEMORY } WayKind;
 
-/* The locals or the plan's state; an item of the value there; the mark of that, or the memory of
- * its column i. */
+/* A step of the way to a thing: the frame's locals or the plan's state (WAY_ROOT), or, of the
+ * value to which `of` leads: its item i, its mark, or the memory of column i of a stacked list. */
 typedef struct Way {
     WayKind kind;
     const struct Way *of;
     int64_t i;
 } Way;
 
-/* Of a leaf. open: a bit for each size that differs from iteration to iteration. */
+/* What was found of a leaf. open: a bit for each axis whose size differs from iteration to
+ * iteration. */
 typedef struct LeafFound {
     LeafForm form;
     DType dtype;
@@ -38,15 +39,15 @@ typedef struct LeafFound {
     int64_t step;
 } LeafFound;
 
-/* Of a thing that is carried. */
+/* What was found of a carried thing. */
 typedef struct Found {
     ChangeKind kind;
-    const Way *way; /* NULL: there is none */
-    void *what;     /* NULL: younger than the outermost loop */
+    const Way *way; /* NULL: there is no way to it */
+    void *what;     /* NULL: created after the outermost loop began */
     uint64_t created;
     bool mark;
-    Value shape; /* its containers: which lists have become one tensor, which keys may be there,
-                    what may be None */
+    Value
+        shape; /* its containers: lists that became one tensor, keys and values that may be there */
     LeafFound *leaf;
     size_t n;
 } Found;
@@ -57,7 +58,7 @@ struct Findings {
     VEC(Found) found;
     IterationStart start;
     VEC(Findings *)
-    inside, before; /* of the loops in the body: of this run, and of the run before */
+    inside, before; /* of the loops in the body: found in this run, and in the run before */
     size_t next;    /* of `before` */
 };
 
@@ -80,7 +81,7 @@ typedef struct Stop {
     const Way *way;
 } Stop;
 
-/* Gone through level by level: most things are a local, or what one holds. */
+/* A search level by level through all values of a frame: most things are a local, or lie in one. */
 typedef struct Search {
     Ctx *cx;
     Map wanted; /* thing -> Way, NULL until it is met */
@@ -105,8 +106,8 @@ static void meet(Search *s, const void *what, WayKind kind, const Way *of, int64
     s->missing--;
 }
 
-/* What lies in v, one level down: its mark, the memory of its columns, its parts. Parts that hold
- * others wait in `todo`. */
+/* Meets what lies in v, one level down: the mark of v, the memory of its columns, its parts.
+ * Parts that hold others wait in `todo`. */
 static void meet_inside(Search *s, Value v, const Way *way)
 {
     const Tensor *mark = container_marked(v);
@@ -127,8 +128,8 @@ static void meet_inside(Search *s, Value v, const Way *way)
     }
 }
 
-/* The way to each thing of the loop, as all is before it. A local of a frame that is older than the
- * outermost loop needs none. */
+/* The way to each carried thing, in the values before the loop. A local of a frame that is older
+ * than the outermost loop needs no way. */
 static Map find_ways(Loop *l, uint64_t opened)
 {
     Search s = { .cx = l->ev->cx };
@@ -146,7 +147,8 @@ static Map find_ways(Loop *l, uint64_t opened)
     return s.wanted;
 }
 
-/* What is there now, in place of what was found. */
+/* *what: the thing that lies at the end of the way now, and its time of creation. False: there
+ * is none. */
 static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *created)
 {
     Ctx *cx = l->ev->cx;
@@ -216,8 +218,9 @@ void loop_keep_findings(Loop *l)
 
 /* ---- supposing it ---- */
 
-/* An item's type as it was found, here: sizes that only that run of the body around knew are others
- * now. False: they were all the same size. */
+/* Makes an item's type that was found in an earlier run of the body around valid in this one: a
+ * size that only that run knew becomes a new symbol. False: all items had that size, so it would
+ * have to be known. */
 static bool item_here(Loop *l, ItemType *item)
 {
     Ctx *cx = l->ev->cx;
@@ -241,8 +244,8 @@ static bool item_here(Loop *l, ItemType *item)
     return ok && item->type;
 }
 
-/* A list that was one tensor: so it is from the first run on, if it is empty or holds nothing
- * else. */
+/* A list that became one tensor is one from the first run on, if it is empty now or its items
+ * are of that type. */
 static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
 {
     Ctx *cx = l->ev->cx;
@@ -280,7 +283,7 @@ static bool suppose_option(Loop *l, Value *place, Value was)
     return true;
 }
 
-/* Keys that may be there. */
+/* Keys that may be there are so from the first run on. */
 static bool suppose_keys(Loop *l, Dict *now, const Dict *was)
 {
     Ctx *cx = l->ev->cx;
@@ -299,8 +302,8 @@ static bool suppose_keys(Loop *l, Dict *now, const Dict *was)
     return ok && now->n == was->n;
 }
 
-/* The shape as it was found, for the value that stands there now, in containers of the loop's
- * own. */
+/* Gives the value at *place, which lies in containers of the loop's own, the shape that was
+ * found. */
 static bool suppose_shape(Loop *l, Value *place, Value was)
 {
     bool same = true;
@@ -321,7 +324,8 @@ static bool suppose_shape(Loop *l, Value *place, Value was)
     return same;
 }
 
-/* Its leaves as they were, or not at all. */
+/* Gives the leaves of k the types that were found. Where leaves are of other forms now, none is
+ * changed. */
 static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
 {
     bool same = k->n == f->n;
@@ -347,7 +351,7 @@ static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
     return same;
 }
 
-/* Is there something that an iteration could be given? */
+/* Does k hold a value that an iteration can be given? */
 static bool is_given(const Loop *l, const Carried *k)
 {
     const Storage *st = k->what;
@@ -385,8 +389,8 @@ static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
     return !ctx_failed(cx);
 }
 
-/* What stands where it was found, and for memory also what stood there: what is written to the one
- * may be written to the other. */
+/* Supposes one finding, of the thing that lies in the same place now. For memory the thing that
+ * was found is met too, as a write to one of them may be a write to the other. */
 static bool suppose_found(Loop *l, const Found *f, Map *met, bool *same)
 {
     Carried there = { .kind = f->kind, .mark = f->mark };
@@ -403,7 +407,8 @@ static bool suppose_found(Loop *l, const Found *f, Map *met, bool *same)
     return suppose_thing(l, f, itself, same);
 }
 
-/* The same loop as it was in the last run of the body around: they come in the same order. */
+/* What the same loop found in the last run of the body around; the loops of a body come in the
+ * same order in each run. */
 static const Findings *last_time(Findings *around, SourceId at)
 {
     for (size_t i = around->next; i < around->before.n; i++)

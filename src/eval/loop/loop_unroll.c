@@ -31,7 +31,7 @@ static bool is_kept(Eval *ev, const LoopPlan *plan)
     return fact == LOOP_KEPT || (fact == LOOP_AS_ASKED && mode_of(ev) == LOOPS_KEEP);
 }
 
-/* It goes on while a number is below one that only the running model knows. */
+/* Does the loop go on while a number is below another one that only the running model knows? */
 static bool is_open(Eval *ev, const LoopPlan *plan)
 {
     Limit limit[MAX_LIMITS];
@@ -43,7 +43,7 @@ static bool is_open(Eval *ev, const LoopPlan *plan)
         facts_loop_of(ev->cx, plan->which) == LOOP_AS_ASKED;
 }
 
-/* ONNX runs it, from an iteration on that is known. False: it cannot. */
+/* ONNX runs the loop, from iteration plan->done on. False: it cannot. */
 static bool run_kept(Eval *ev, const LoopPlan *plan, bool tell, Flow *flow)
 {
     Ctx *cx = ev->cx;
@@ -58,7 +58,7 @@ static bool run_kept(Eval *ev, const LoopPlan *plan, bool tell, Flow *flow)
     return false;
 }
 
-/* Would so many nodes, so many times, be too many? */
+/* Would the loop make too many nodes, if each iteration made as many as the last? */
 static bool too_large(Eval *ev, const LoopPlan *plan, size_t nodes, int64_t times)
 {
     int64_t all;
