@@ -9,7 +9,7 @@
 #include "eval/branch/carry.h"
 #include "eval/branch/condition.h"
 
-/* What the conditions of the branches around say of it. */
+/* Is the key there, as far as the conditions of the branches around say? */
 static Tri is_there(Eval *ev, Value present)
 {
     Tri t = condition_implies(ev->cx, val_none(), true, present);
@@ -51,7 +51,8 @@ static bool not_asked(DictOp *op)
     return false;
 }
 
-/* The value of the key at hand; UNKNOWN gives the entry as it is. */
+/* Looks up the key of the call: is it there, and *out its value. UNKNOWN: *out is the entry as
+ * it is, a Maybe of a key. */
 static Tri look_up(DictOp *op, Value *out)
 {
     const Cell *c = dict_find(op->ev->cx, op->d, op->arg[1].v);
@@ -85,7 +86,7 @@ static bool item(DictOp *op)
     return there == YES || not_asked(op);
 }
 
-/* get(k): None where it is not there. */
+/* d.get(k): None where the key is not there. */
 static bool get(DictOp *op)
 {
     Value v;
@@ -201,7 +202,7 @@ static const struct {
     { "len", 1, 1, len },
 };
 
-/* The dict is the first argument, or the second of update(). */
+/* See dynamic_dict.h. The dict is the first argument, or the second one of update(). */
 Outcome dynamic_dict_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     bool first = n > 0 && args[0].v.tag == V_DICT && !args[0].v.dict->invalid &&

@@ -1,9 +1,8 @@
-/* dynamic_parts.c - lists of parts along an axis whose size only the running model knows: unbind,
- * chunk, split, their unsafe_ and _copy forms, and tensor_split.
- *
- * A statement that takes the list apart says how many there are (a trace always does); else the
- * list is stacked: the tensor itself for unbind, a sequence for the others, whose last part is
- * shorter. Where the number is known ops/shape/split.c has them all. */
+/* dynamic_parts.c - lists of parts along an axis whose size only the running model knows:
+ * unbind, chunk, split, their unsafe_ and _copy forms, and tensor_split. A statement that
+ * unpacks the list says how many parts there are (a trace always does). Else the list is
+ * stacked: the tensor itself for unbind, a sequence for the others, whose last part is shorter.
+ * Where the number of parts is known ops/shape/split.c lowers these operators. */
 #include "eval/lists/dynamic_parts.h"
 
 #include <string.h>
@@ -16,8 +15,8 @@ typedef struct Cut {
     Ox x;
     int axis;
     Dim size;
-    uint32_t wanted; /* parts that the statement takes; 0: not told */
-    bool copies;     /* they share no memory with t */
+    uint32_t wanted; /* parts that the statement unpacks; 0: not known */
+    bool copies;     /* the parts share no memory with t */
 } Cut;
 
 static Value argument(const OpArg *args, size_t n, size_t place, const char *name, Value deflt)
@@ -28,7 +27,7 @@ static Value argument(const OpArg *args, size_t n, size_t place, const char *nam
     return deflt;
 }
 
-/* False: nothing for us. */
+/* Reads the tensor and the axis that the call cuts. False: not a call that this file handles. */
 static bool find_cut(Eval *ev, const OpArg *args, size_t n, Value dim, Cut *out)
 {
     Value self = argument(args, n, 0, "self", val_none());
@@ -43,7 +42,8 @@ static bool find_cut(Eval *ev, const OpArg *args, size_t n, Value dim, Cut *out)
     return out->size != NULL;
 }
 
-/* of: what is a view of its tensor, part by part; NULL: nothing, or nobody can tell which */
+/* The parts as a stacked list, `whole`. of: says which view of the tensor each part is; NULL:
+ * the parts are copies, or it is not known where they lie. */
 static bool in_list(const Cut *c, ItemType item, const PartsOf *of, Ox whole, Value *out)
 {
     Ctx *cx = c->ev->cx;
@@ -152,7 +152,7 @@ static bool cut_all(const Cut *c, Dim each, Value *out)
     return in_sequence(c, ox_dim_value(c->ev->g, each), &of, out);
 }
 
-/* The last one has all that is left. */
+/* The parts that the statement unpacks, by slices. The last part has all that is left. */
 static bool cut_some(const Cut *c, Dim each, Value *out)
 {
     Ctx *cx = c->ev->cx;
@@ -186,8 +186,8 @@ static bool is_counted(Ctx *cx, const Cut *c, Dim each, Dim chunks)
                 : dim_eq(cx, each, c->size) == YES);
 }
 
-/* chunk and split: parts of size `each`; chunks: their number, NULL of split. NOT_MINE: there are
- * as many as is known. */
+/* chunk and split: parts of size `each`. chunks: the number of parts, NULL for split. NOT_MINE:
+ * the number of parts is known. */
 static Outcome cut(const Cut *c, Dim each, Dim chunks, Value *out)
 {
     if (!each || is_counted(c->ev->cx, c, each, chunks))
@@ -242,7 +242,7 @@ static bool is_cut(const char *name)
     return strstr(name, "unbind") || strstr(name, "chunk") || strstr(name, "split");
 }
 
-/* unbind along an axis of unknown size: as many parts as that. */
+/* unbind along an axis of unknown size: the list is as long as the axis. */
 static Outcome unbind(Cut *c, const OpArg *args, size_t n, Value *out)
 {
     if (!find_cut(c->ev, args, n, argument(args, n, 1, "dim", val_int(0)), c) ||

@@ -5,19 +5,19 @@
 
 #include "eval/internal.h"
 
-/* A list of all parts of a tensor: of unbind (each NULL), or of split, `each` long but for the
- * last. */
+/* Of which tensor a list holds all parts: those of unbind (each is NULL), or those of split, of
+ * size `each` except for the last. */
 typedef struct PartsOf {
     Tensor *t;
     int axis;
     Dim each, count;
 } PartsOf;
 
-/* Lists of parts whose number is not known; `wanted`: how many the statement takes, 0 not given.
- * NOT_MINE: an operator like others. */
+/* An operator that gives a list of parts whose number is not known. wanted: how many parts the
+ * statement unpacks; 0: that is not known. NOT_MINE: any other call. */
 MUST_USE Outcome dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,
                                Value *out);
-/* Part number i as the view of the tensor that it is. NOT_MINE: nobody can tell where it lies. */
+/* Part i as a view of its tensor. NOT_MINE: it is not known where in the tensor the part lies. */
 MUST_USE Outcome part_of_tensor(Eval *ev, const PartsOf *p, Dim i, Value *out);
 
 #endif

@@ -8,7 +8,8 @@
 
 /* ---- making ---- */
 
-/* Only its storage counts, which has no contents until it is lost. */
+/* A tensor that stands for the memory of a list's items. It has no contents: its storage is only
+ * made invalid when an item is written. */
 static Tensor *memory_new(Ctx *cx)
 {
     Tensor *t = new(cx, Tensor);
@@ -78,7 +79,7 @@ static WalkStep tie_container(void *arg, Value v)
     return WALK_IN;
 }
 
-/* The lists, dicts and objects that v is made of; it may be changed through each of them. */
+/* Ties `memory` to the lists, dicts and objects in v: v changes when one of them is written. */
 static void tie_containers(Ctx *cx, Tensor *memory, Value v, Tie *tie)
 {
     Tying t = { cx, memory, tie };
@@ -94,7 +95,7 @@ static void track_parts(Ctx *cx, Stacked *s, Value v)
         stacked_holds(cx, s->column[i], &part.at[i], 1, NULL);
 }
 
-/* An item that is a list: itself, and the memory of its tensors. */
+/* Ties the memory of s to an item that is a list, and to the memory of this list's tensors. */
 static void track_list(Ctx *cx, Stacked *s, List *l)
 {
     tie_containers(cx, s->memory, (Value){ .tag = V_LIST, .list = l }, tensor_holds);
@@ -124,7 +125,8 @@ void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *par
         stacked_holds(cx, s->column[i], NULL, 0, part->column[i]);
 }
 
-/* No items: sizes that only an inner scope knows are 1, nobody sees them. */
+/* A tensor without items. Sizes that only an inner scope knows are 1, as there is no item to
+ * have them. */
 static Ox no_items(Graph *g, ItemType item)
 {
     Dim size[MAX_RANK];
@@ -230,7 +232,7 @@ Stacked *stacked_list(Eval *ev, const List *l, ItemType item)
 
 /* ---- the same items, of a wider type ---- */
 
-/* Of a tensor or sequence. */
+/* The length of a tensor, along its first axis, or of a sequence. */
 static Dim whole_length(Graph *g, Ox whole)
 {
     if (whole->type->kind != T_SEQUENCE)
@@ -271,7 +273,7 @@ Ox stacked_side_by_side(Graph *g, const Ox *column, size_t n, Ox any, ItemType i
     return item.ragged && ox_ok(whole) ? as_sequence(g, whole) : whole;
 }
 
-/* A sequence where it was one tensor, or one of several ranks. */
+/* s as a sequence instead of one tensor, or a sequence of tensors as one of several ranks. */
 static Stacked *ragged(Eval *ev, Stacked *s, ItemType item)
 {
     if (!item.ragged || (s->item.ragged && item_ranks_differ(s->item) == item_ranks_differ(item)))
@@ -322,7 +324,8 @@ Stacked *stacked_as(Eval *ev, Stacked *s, ItemType item)
     return made;
 }
 
-/* Nobody has written to an item since it was put together, and g sees it. */
+/* Is the tensor of the whole list still valid: no item was written since it was made, and g sees
+ * it? */
 static bool whole_is_good(const Graph *g, const Stacked *s)
 {
     return s->whole && !stacked_is_invalid(s) && graph_sees(g, s->whole);
@@ -337,8 +340,8 @@ static Ox insert_all(Graph *g, Ox sequence, const Ox *at, size_t n)
 
 typedef VEC(Stacked *) StackedLists;
 
-/* The last items of these lists, of which each holds one more than the one behind it, as one tensor
- * behind that of `known`, or in its sequence. */
+/* The tensor or sequence of `known` with the late items behind it. late: lists of which each has
+ * one item more than the next; the last items of these are the late items. */
 static Ox with_late_items(Eval *ev, const Stacked *known, StackedLists late, ItemType item)
 {
     Ox *items = new_array(ev->cx, Ox, late.n);
@@ -352,8 +355,8 @@ static Ox with_late_items(Eval *ev, const Stacked *known, StackedLists late, Ite
     return ox_g_with(ev->g, "Concat", INPUTS(known->whole, more), INT("axis", 0));
 }
 
-/* What was appended since the list was last put together is put behind it: l, then l + [a], then
- * l + [a, b] are one Concat of l's tensor with the two. */
+/* See stacked.h. The items that were appended since the whole tensor was last made are put
+ * behind it: for l, l + [a] and l + [a, b] this is one Concat of l's tensor, a and b. */
 Ox stacked_whole(Eval *ev, Stacked *s)
 {
     Ctx *cx = ev->cx;
@@ -375,13 +378,13 @@ Ox stacked_whole(Eval *ev, Stacked *s)
     return whole;
 }
 
-/* Says why v cannot be an item of s; NULL. */
+/* The error why v cannot be an item of s; NULL. */
 static Stacked *cannot_append(Eval *ev, const Stacked *s, Value v)
 {
     Ctx *cx = ev->cx;
     ItemType other, item = s->item;
     if (!stacked_is_readable(ev, s))
-        return NULL; /* nor of what it is */
+        return NULL; /* the error is that s is invalid */
     if (!item_type(cx, v, &other) || strcmp(item.elem, other.elem))
         fail(cx, E_UNSUPPORTED,
              "%s is appended to a list of %s whose length only the running model knows",
@@ -464,7 +467,8 @@ Value stacked_rebuilt(Ctx *cx, Stacked *s, const Value *part)
     return v;
 }
 
-/* An item that is a list, as this tensor. Writing to it loses the list that it comes from. */
+/* An item that is itself a list, stacked as the tensor `whole`. Writing to the item makes the
+ * list s invalid. */
 static bool inner_list(Eval *ev, Stacked *s, Ox whole, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -500,8 +504,9 @@ static bool item_at(Eval *ev, Stacked *s, Dim i, Value *out)
     return !ctx_failed(cx);
 }
 
-/* A list with parts gives an item made of theirs; parts of a tensor are views of it where it is
- * known which; else the item is read. */
+/* See stacked.h. The item of a list with parts is made of an item of each part's list. An item
+ * that is part of a tensor is a view of it, where its place is known. Any other item is read
+ * from the whole. */
 bool stacked_item(Eval *ev, Stacked *s, Value index, Value *out)
 {
     if (s->column)

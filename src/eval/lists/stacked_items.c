@@ -17,14 +17,15 @@ static bool is_leaf(Value v)
     return v.tag == V_TENSOR || val_is_plain_number(v) || is_inner_list(v);
 }
 
-enum { MAX_LEVELS = 17 }; /* of an item: an object may hold itself */
+enum { MAX_LEVELS = 17 }; /* of containers in an item: an object may hold itself */
 
 typedef struct Gathering {
     Ctx *cx;
     Values *out;
 } Gathering;
 
-/* v and the part of `like` in its place, which is a leaf where v is one part. */
+/* For val_walk_pair: v is one part where `like`, the value in its place in another item, is a
+ * leaf. */
 static WalkStep gather_part(void *arg, Value v, Value like)
 {
     const Gathering *g = arg;
@@ -77,7 +78,8 @@ static bool is_container(Value v)
     return v.tag == V_TUPLE || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
 }
 
-/* Two containers of one shape, or the same string and the like; nothing about what is in them. */
+/* Are a and b containers of one kind with as many parts, or equal values that are no parts
+ * (strings, None)? What lies in the containers does not count. */
 static bool same_but_parts(Ctx *cx, Value a, Value b)
 {
     return is_container(a) ? val_same_containers(cx, a, b) : a.tag == b.tag && val_equal(cx, a, b);
@@ -91,7 +93,8 @@ static WalkStep compare_items(void *arg, Value a, Value b)
     return same_but_parts(cx, a, b) ? WALK_IN : WALK_STOP;
 }
 
-/* The same containers around parts, and the same strings and the like beside them. */
+/* Are a and b the same containers around their parts, with the same strings and other values
+ * beside them? */
 static bool alike(Ctx *cx, Value a, Value b)
 {
     return val_walk_pair(a, b, MAX_LEVELS, compare_items, cx) == WALKED_ALL;
@@ -119,8 +122,8 @@ ItemType item_list(Ctx *cx, ItemType of, Dim length)
                        .type = type_tensor(cx, of.type->dtype, of.type->rank + 1, dim) };
 }
 
-/* Of a list that is a part: `of` for each of its items. No elem: nobody knows of what, it is
- * empty. */
+/* The type of a list that is one part, whose items are of type `of`; of.elem NULL: the list is
+ * empty, and the type of its items is not known. */
 static bool inner_list_type(Ctx *cx, ItemType of, Dim length, ItemType *out)
 {
     bool known = of.elem != NULL;
@@ -157,8 +160,8 @@ static bool leaf_type(Ctx *cx, Value v, ItemType *out)
     return true;
 }
 
-/* A list of numbers without items is one of a length of its own; of others nobody knows what they
- * are. */
+/* The type of an empty list as an item. One of numbers is one part; what other lists would hold
+ * is not known. */
 static bool empty_list_type(Ctx *cx, const List *l, ItemType *out)
 {
     static const char *const numbers[] = { "int", "float", "bool" };
@@ -178,7 +181,8 @@ static const char *container_elem(Value v)
     }
 }
 
-/* x is a "Tensor" of its type; (x, 1) a "Tuple" of two parts, a "Tensor" and an "int". */
+/* See stacked_items.h. A tensor x is a "Tensor" of its type; (x, 1) is a "Tuple" of two parts, a
+ * "Tensor" and an "int". */
 bool item_type(Ctx *cx, Value v, ItemType *out)
 {
     Values part;
@@ -216,7 +220,7 @@ typedef struct Merge {
     VEC(ItemType) at;
 } Merge;
 
-/* The list in side k, of whose items' types `next` is the first, as one part. */
+/* The type of the list v in side k as one part. The types of its items begin at m->next[k]. */
 static bool whole_list_type(Merge *m, int k, Value v, ItemType *out)
 {
     ItemType of = { 0 };
@@ -245,7 +249,7 @@ static bool merge_lists(Merge *m, Value a, Value b, Value *out)
 
 static bool merge(Merge *m, Value a, Value b, Value *out);
 
-/* Containers of one shape: part by part, in a copy of a. */
+/* Merges containers of one shape part by part; *out is a copy of a around the merged parts. */
 static bool merge_items(Merge *m, Value a, Value b, Value *out)
 {
     *out = containers_copy(m->cx, a);
@@ -297,7 +301,7 @@ static bool join_parts(Ctx *cx, const Parts *a, const Parts *b, ItemType *out)
     return true;
 }
 
-/* A part alone: what a list of a fixed length is joined with when it is a list too. */
+/* A type without parts as the only part of itself, to be joined with a list of a fixed length. */
 static const Parts *as_parts(Ctx *cx, const ItemType *item)
 {
     Parts *parts = new(cx, Parts);
@@ -343,7 +347,7 @@ const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to)
     return s.at;
 }
 
-/* Nobody can say more about such tensors than their dtype. */
+/* The type of tensors of several ranks, of which only the dtype is known. */
 static bool several_ranks(Ctx *cx, ItemType a, ItemType *out)
 {
     if (strcmp(a.elem, "Tensor") || !facts_lists_of_ranks(cx))
@@ -354,8 +358,8 @@ static bool several_ranks(Ctx *cx, ItemType a, ItemType *out)
     return true;
 }
 
-/* f32[3] and f32[4] are ragged f32[d]; (f32[3], 1) and (f32[3], 2) have the same parts; [x] and
- * [x, y] are "List" of tensors, ragged. */
+/* See stacked_items.h. f32[3] and f32[4] make ragged f32[d]; (f32[3], 1) and (f32[3], 2) have
+ * the same parts; [x] and [x, y] make a ragged "List" of tensors. */
 bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
 {
     Dim dim[MAX_RANK];
@@ -365,7 +369,7 @@ bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out)
     if (strcmp(a.elem, b.elem))
         return false;
     if ((a.parts && !b.parts && !(b.of && b.type)) || (b.parts && !a.parts && !(a.of && a.type)))
-        return false; /* lists without a type of items: what their parts would be nobody knows */
+        return false; /* an empty list whose item type is not known has no known parts */
     if (a.parts || b.parts)
         return join_parts(cx, as_parts(cx, &a), as_parts(cx, &b), out);
     if (!strcmp(a.elem, "List") && (!a.of || !b.of)) {

@@ -8,15 +8,14 @@
 typedef struct Parts Parts;
 typedef struct ItemType {
     const char *elem; /* "Tensor", "int", "float", "bool", "Tuple", ..; NULL: not known yet */
-    Type type;        /* 0-d of numbers */
+    Type type;        /* of numbers: rank 0 */
     const struct ItemType
-        *of; /* "List" without parts: what those lists hold; type is of the tensor that one makes */
-    bool ragged; /* sizes differ: in `type` those are symbols that stand for nothing else; rank -1:
-                    ranks differ */
-    const Parts *parts; /* of tuples and the like, which have no type of their own; else NULL */
+        *of;            /* "List" as one part: its item type; `type` is the tensor of its items */
+    bool ragged;        /* sizes differ: `type` has symbols for them; rank -1: ranks differ */
+    const Parts *parts; /* of containers, which have no `type`; else NULL */
 } ItemType;
 struct Parts {
-    Value like; /* one of the items: its containers, and what is the same in all */
+    Value like; /* one item: its containers and the values that all items share */
     ItemType *at;
     size_t n;
 };
@@ -26,26 +25,26 @@ struct Parts {
 bool item_parts(Ctx *cx, Value v, Value like, Values *out);
 /* The same containers around other parts. */
 Value item_rebuilt(Ctx *cx, Value like, const Value *part, size_t *next);
-/* What v would be as an item. False: nothing that can be stacked. */
+/* The type of v as an item. False: v cannot be stacked. */
 bool item_type(Ctx *cx, Value v, ItemType *out);
-/* What holds for both: ragged, if their sizes may differ. Lists of different lengths in them become
- * parts. False: no list holds both. */
+/* The type of items that are of type a or b: ragged where sizes differ. Inner lists of different
+ * lengths become one part each. False: no stacked list can hold both. */
 bool items_join(Ctx *cx, ItemType a, ItemType b, ItemType *out);
 bool items_same_parts(Ctx *cx, ItemType a, ItemType b);
-/* What each column of `to`, a wider type, is made of: one of `from`; or, of lists that have no
- * length in common, n of them side by side. */
+/* Of what each column of `to`, a wider type than `from`, is made: of one column of `from`; or,
+ * where inner lists became one part, of the n columns of their items, side by side. */
 typedef struct MadeOf {
     size_t first, n;
     bool whole;
 } MadeOf;
 const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to);
-/* Lists of this length that hold such items, as items. */
+/* The type of lists of this length with items of type `of`. */
 ItemType item_list(Ctx *cx, ItemType of, Dim length);
-/* What one of the lists holds, of items that are lists. */
+/* The item type of a list whose own type is `list`. */
 ItemType item_inner(Ctx *cx, ItemType list);
-/* Tensors of several ranks. */
+/* Are these tensors whose ranks differ? */
 static inline bool item_ranks_differ(ItemType item) { return item.type && item.type->rank < 0; }
-/* Parts with types of their own. */
+/* A copy of p, whose types may be changed. */
 const Parts *items_copy(Ctx *cx, const Parts *p);
 /* The type of a list's items; elem NULL for an empty one. False: they cannot be stacked. */
 bool list_item_type(Ctx *cx, const Value *at, int64_t n, ItemType *out);

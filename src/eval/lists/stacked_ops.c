@@ -24,7 +24,7 @@ typedef struct ListOp {
     Eval *ev;
     Ctx *cx;
     Graph *g;
-    List *l; /* the first argument; the operator's result may be a change of it */
+    List *l; /* the first argument, which the operator may change */
     Stacked *s;
     const OpArg *arg;
     size_t n;
@@ -69,7 +69,7 @@ static Value list_like(ListOp *op, Stacked *s)
     return v;
 }
 
-/* A list made of `whole`, holding items of s. NULL after an error. */
+/* A list with the contents `whole`, whose items are items of s. NULL after an error. */
 static Stacked *part_of(ListOp *op, Stacked *s, Ox whole)
 {
     Stacked *part = stacked_new(op->cx, s->item, whole);
@@ -84,7 +84,7 @@ static bool change_to(ListOp *op, Stacked *s)
     return s != NULL;
 }
 
-/* The list is `whole` now, and v may be one of its items. */
+/* The list's contents are `whole` from here on, and v (NULL: none) may be one of its items. */
 static bool changed(ListOp *op, Ox whole, const Value *v)
 {
     Stacked *s = part_of(op, op->s, whole);
@@ -111,7 +111,8 @@ static Ox item_ox(ListOp *op, Value v)
     return ox_ok(x) ? ox_cast(op->g, x, op->s->item.type->dtype) : x;
 }
 
-/* v is about to be an item: the list becomes ragged when its size is another one. */
+/* Prepares the list for the item v: it becomes ragged where the sizes of v differ from those of
+ * its items. */
 static bool admit(ListOp *op, Value v)
 {
     ItemType item;
@@ -145,7 +146,7 @@ static Ox wrapped(ListOp *op, Dim i)
     return ox_g(op->g, "Where", below, from_end, at);
 }
 
-/* For insert: what lies outside is the nearest end. */
+/* A position for insert: one outside of the list is the nearest end. */
 static Ox clamped(ListOp *op, Dim i)
 {
     Dim n = stacked_length(op->ev, op->s);
@@ -209,8 +210,8 @@ static Ox slice_whole(ListOp *op, Ox start, Ox end, Ox step)
     return ox_ok(at) && ox_ok(whole) ? items_behind(op, none, whole, at, op->s->item) : POISON;
 }
 
-/* Without the items from `start` to before `end`, which are 0 or more; with `between` in their
- * place, when that is given. */
+/* The list without the items from `start` up to `end`, which are 0 or more; `between` (may be
+ * NULL) stands in their place. */
 static Ox cut_out(ListOp *op, Ox start, Ox end, Ox between)
 {
     Graph *g = op->g;
@@ -277,7 +278,7 @@ static bool set_item(ListOp *op)
     return changed(op, ox_g(op->g, "ScatterND", whole, place, one), &v);
 }
 
-/* datum 1: del l[i] */
+/* l.pop(i), or with datum 1 `del l[i]` */
 static bool pop(ListOp *op)
 {
     Dim i = dim_int(op->cx, -1);
@@ -311,8 +312,8 @@ static bool reverse(ListOp *op)
     return changed(op, slice_whole(op, start, end, start), NULL);
 }
 
-/* Equal numbers are one another's copies: which comes first nobody sees. datum 1: sorted, a new
- * list. */
+/* l.sort() of numbers, or with datum 1 sorted(l), a new list. The order of equal numbers cannot
+ * be seen. */
 static bool sort(ListOp *op)
 {
     Ox whole = stacked_whole(op->ev, op->s);
@@ -439,7 +440,7 @@ static bool slice(ListOp *op)
     return part != NULL;
 }
 
-/* Which items are v? */
+/* A bool tensor: which items are equal to v? */
 static Ox equal_to(ListOp *op, Value v)
 {
     if (!val_is_plain_number(v)) {
@@ -466,7 +467,8 @@ static bool contains(ListOp *op)
     return gives_number(op, ox_g(op->g, "Greater", n, none));
 }
 
-/* An error of the runtime where there is none, as in PyTorch. */
+/* The position of the first item that is equal to v. Where there is none the running model
+ * fails, as PyTorch raises. */
 static Ox place_of(ListOp *op, Value v)
 {
     Ox places = ox_g(op->g, "NonZero", equal_to(op, v));
@@ -583,7 +585,7 @@ static bool tensor(ListOp *op)
     return gives_tensor(op, ox_cast(op->g, whole, t));
 }
 
-/* Size 0 of the longest item of a sequence: a Loop that carries it. */
+/* Size 0 of the longest item of a sequence, found in a Loop. */
 static Ox longest(ListOp *op, Ox whole)
 {
     Ctx *cx = op->cx;
@@ -604,7 +606,7 @@ static Ox longest(ListOp *op, Ox whole)
     return ox_g_with(op->g, "Loop", INPUTS(count, NULL, none), SUBGRAPH("body", body));
 }
 
-/* Each item filled up to `length` in a Loop, whose scan output they are. */
+/* The items of a sequence, each filled up to `length`, as one tensor: the scan output of a Loop. */
 static Ox padded(ListOp *op, Ox whole, Ox length, Ox fill)
 {
     Ctx *cx = op->cx;
@@ -693,7 +695,7 @@ static const ListRow rows[] = {
     { "aten::pad_sequence", pad_sequence, TENSORS | RAGGED, 1, 4, 0 },
 };
 
-/* Of two lists, of which the second may be the stacked one. */
+/* Operators on two lists, of which either may be the stacked one. */
 static const ListRow rows_of_two[] = {
     { "aten::extend", extend, ALL, 2, 2, 1 },
     { "aten::add_", extend, ALL, 2, 2, 0 },
@@ -739,8 +741,8 @@ static bool holds_symbolic(const List *l)
     return found;
 }
 
-/* Is a number sought in a list of numbers, and what is compared first that may be equal is only
- * known when the model runs? */
+/* Does the operator look for a number in a list of numbers, where a comparison that only the
+ * running model can make comes before the first item that is surely equal? */
 static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, size_t n)
 {
     static const char *const names[] = { "aten::__contains__", "aten::index", "aten::count",
@@ -762,8 +764,9 @@ static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, 
     return seeks && numbers && symbolic;
 }
 
-/* A list with items of its own, changed or cut at a place that only the running model knows, as
- * long as that says, or sorted by such numbers, or in which such a number is sought. */
+/* Must a list with items of its own become stacked for this operator? It is changed or cut at a
+ * position that only the running model knows, or repeated so many times, or sorted by such
+ * numbers, or searched for one. */
 static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
 {
     static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop",
@@ -800,7 +803,8 @@ static int lists_of(const Stacked *s)
     return strcmp(s->item.elem, "Tensor") ? NUMBERS : TENSORS;
 }
 
-/* The argument that is an item, and not a list that the operator works on; 0: none. */
+/* The number of the argument that is an item, and not a list on which the operator works; 0:
+ * none. */
 static size_t item_argument(Str name)
 {
     static const struct {
@@ -838,7 +842,8 @@ static const ListRow *row_for(const Stacked *s, Str name, const OpArg *args, siz
     return NULL;
 }
 
-/* In turn: a tensor whose sizes are such a list; items with parts, part by part; the rows. */
+/* See stacked_ops.h. Tried in turn: a tensor whose sizes are such a list; the operator on the
+ * list of each part; the rows above. */
 Outcome stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
     Stacked *s = stacked_argument(name, args, n);

@@ -4,14 +4,14 @@
 
 #include "eval/lists/stacked.h"
 
-/* NOT_MINE: no argument is such a list, nor does a number that only the running model knows make it
- * one. */
+/* An operator on a stacked list. NOT_MINE: no argument is one, and no number that only the
+ * running model knows makes one necessary. */
 MUST_USE Outcome stacked_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
-/* stacked_parts.c. The same of s, whose items have parts. */
+/* stacked_parts.c: the operator on a list s whose items have parts. */
 MUST_USE bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n,
                                Value *out);
-/* stacked_sizes.c. Tensors whose sizes are such a list. NOT_MINE: the operator `name` fills none.
- */
+/* stacked_sizes.c: tensors whose sizes are the list s. NOT_MINE: the operator makes no such
+ * tensor. */
 MUST_USE Outcome stacked_sizes_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n,
                                   Value *out);
 

@@ -28,13 +28,13 @@ typedef struct PartsOp {
     const PartsRow *row;
     const OpArg *arg;
     size_t n;
-    ItemType item;    /* of all lists and items together */
-    Stacked **column; /* CHANGE, TAKE: the list's, afterwards */
-    Value *out;       /* of each part */
+    ItemType item;    /* the type that holds for the items of all arguments */
+    Stacked **column; /* CHANGE, TAKE: the columns of the changed list */
+    Value *out;       /* the result of the operator on each part */
 } PartsOp;
 
-/* Adds to op->item what argument i is, as a list or as an item. An error where no list holds all.
- */
+/* Widens op->item by the type of argument i, a list or an item. An error where no list can hold
+ * the items of all arguments. */
 static bool join_argument(PartsOp *op, size_t i)
 {
     Ctx *cx = op->ev->cx;
@@ -68,7 +68,7 @@ static bool join_argument(PartsOp *op, size_t i)
     return false;
 }
 
-/* A list of what all arguments hold together: the same items. */
+/* Gives list v the item type op->item; its items stay the same. */
 static bool widen_argument(PartsOp *op, Value v)
 {
     Ctx *cx = op->ev->cx;
@@ -90,7 +90,8 @@ static Value part_of_item(const PartsOp *op, Value item, size_t i)
     return part.at[i];
 }
 
-/* Part i of every argument. */
+/* Argument k for the operator on part i: the list of these parts, part i of an item, or another
+ * argument as it is. */
 static bool part_argument(PartsOp *op, size_t k, size_t i, Value *out)
 {
     Ctx *cx = op->ev->cx;
@@ -134,7 +135,7 @@ static bool run_part(PartsOp *op, size_t i)
         fail(cx, E_BUG, "%s of a part of a list", op->name->s);
 }
 
-/* The columns as one list that holds what the arguments do. */
+/* The columns that the operator gave, as one list, which holds the items of the arguments. */
 static Stacked *combined(PartsOp *op)
 {
     Ctx *cx = op->ev->cx;
@@ -154,7 +155,7 @@ static Stacked *combined(PartsOp *op)
     return s;
 }
 
-/* The result, and the list that was changed, out of those of each part. */
+/* Puts the result together, and the list that was changed, out of those of the parts. */
 static bool finish(PartsOp *op, Value *out)
 {
     Ctx *cx = op->ev->cx;
@@ -218,7 +219,8 @@ static WalkStep stop_without_order(void *arg, Value v)
     return val_is_plain_number(v) || v.tag == V_STR ? WALK_PAST : WALK_STOP;
 }
 
-/* Tuples all through, numbers and what is the same in all of them: their numbers in turn decide. */
+/* Can items be sorted: are they tuples, perhaps of tuples, of numbers and of values that all
+ * items share? The numbers in order decide. */
 static bool has_order(Value like)
 {
     return val_walk(like, WALK_LEVELS, stop_without_order, NULL) == WALKED_ALL;
@@ -295,8 +297,8 @@ static const PartsRow *row_of(Str name)
     return NULL;
 }
 
-/* What needs no part of its own first (len, clear, tensor, sort), then the operator on each part.
- */
+/* See stacked_ops.h. len, clear, tensor and sort are done for the whole list, any other operator
+ * for each part. */
 bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -332,7 +334,7 @@ bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
     for (size_t k = 0; k < n; k++)
         if (!widen_argument(&op, args[k].v))
             return false;
-    if (!op.item.parts) /* lists of other lengths: now they are one part each */
+    if (!op.item.parts) /* inner lists of other lengths made the item one part */
         return stacked_op(ev, name, args, n, out) == DONE;
     op.column = new_array(cx, Stacked *, op.item.parts->n);
     op.out = new_array(cx, Value, op.item.parts->n);

@@ -1,6 +1,7 @@
-/* stacked_sizes.c - tensors filled with one number whose sizes are a list of which only the running
- * model knows how long it is: zeros(l), x.new_full(l, 2). Their rank differs between runs, so the
- * model may return them; where somebody looks, the list is as long as it can be. */
+/* stacked_sizes.c - tensors filled with one number whose sizes are a list of which only the
+ * running model knows the length: zeros(l), x.new_full(l, 2). The rank of such a tensor differs
+ * between runs, so the model may only return it. For any other use the list is taken to be as
+ * long as it can be. */
 #include "eval/lists/stacked_ops.h"
 
 static bool is_filling(Str name)
@@ -15,7 +16,7 @@ static bool is_filling(Str name)
     return false;
 }
 
-/* The fewest items that n is surely not more than; -1: nothing tells. */
+/* The least bound of n that is known; -1: none is. */
 static int most_items(Ctx *cx, Dim n)
 {
     for (int most = 0; most <= MAX_RANK; most++)
@@ -24,7 +25,8 @@ static int most_items(Ctx *cx, Dim n)
     return -1;
 }
 
-/* The number as PyTorch stores it: a tensor without sizes, made by the operator itself. */
+/* The number with which the tensor is filled, as a 0-d tensor that the operator itself makes,
+ * for its dtype. */
 static Ox filling_of(Eval *ev, Str name, const OpArg *args, size_t n)
 {
     OpArg *plain = new_array(ev->cx, OpArg, n);
@@ -39,7 +41,8 @@ static Ox filling_of(Eval *ev, Str name, const OpArg *args, size_t n)
     return made.tag == V_TENSOR ? tensor_read(ev->g, made.t) : POISON;
 }
 
-/* The running model's list decides the rank; the file states the most that it can be. */
+/* The filled tensor, whose rank the list decides when the model runs; the file states the
+ * greatest rank. */
 static Ox filled_as_it_runs(Eval *ev, Ox filling, Ox sizes, int most)
 {
     Dim open[MAX_RANK];
@@ -50,12 +53,11 @@ static Ox filled_as_it_runs(Eval *ev, Ox filling, Ox sizes, int most)
     return made;
 }
 
-/* The list has as many items as it can. */
+/* The filled tensor of the greatest rank. */
 static Ox filled_to_the_most(Eval *ev, Ox filling, Ox sizes, int most)
 {
     note(ev->cx, NOTE_ASSUMED, "the list of sizes has %d items, the most that it can have", most);
-    Ox count = ox_ints(ev->g, (int64_t[]){ most },
-                       1); /* Reshape tells the graph that there are so many */
+    Ox count = ox_ints(ev->g, (int64_t[]){ most }, 1); /* Reshape makes the number of sizes known */
     Ox all = ox_g(ev->g, "Reshape", sizes, count);
     return ox_g(ev->g, "Expand", filling, all);
 }

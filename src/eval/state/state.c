@@ -21,7 +21,7 @@ Str state_child(Ctx *cx, Str parent, const char *child)
     return parent->len ? str_cat(cx, parent->s, ".", child) : str_of(cx, child);
 }
 
-/* Can somebody else hold it too, and write to it? */
+/* Is v a tensor, list, dict or object, which another name may hold and write to? */
 static bool has_identity(Value v)
 {
     return v.tag == V_OBJ || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_TENSOR ||
@@ -36,7 +36,8 @@ const char *attr_name(const Obj *o, int64_t i)
     return c && i < (int64_t)c->n_field ? c->field[i].name->s : "?";
 }
 
-/* Its attributes, each with what it is before the run, and what those hold. */
+/* Tracks the attributes of an object, each with its value before the run, and all that they
+ * hold. */
 static void walk_object(Walk *w, Obj *o, Str name)
 {
     size_t used = w->s->used.n;
@@ -57,7 +58,7 @@ static void walk_object(Walk *w, Obj *o, Str name)
     }
 }
 
-/* A list or dict. */
+/* Tracks a list or dict, and all that it holds. */
 static void track_items(Walk *w, TrackedList h)
 {
     State *s = w->s;
@@ -90,7 +91,8 @@ static void walk_dict(Walk *w, Dict *d, Str name)
         walk(w, d->at[i].val.v, str_fmt(cx, "%s.%lld", name->s, (long long)i));
 }
 
-/* For the first time? Objects and storages, of which there are many, know it themselves. */
+/* Is v met for the first time? Objects and storages, of which there are many, have a field for
+ * the answer. */
 static bool first_visit(Walk *w, Value v)
 {
     if (v.tag == V_OBJ)
@@ -125,7 +127,8 @@ static void walk(Walk *w, Value v, Str name)
     w->depth--;
 }
 
-/* --mode=eval: what model.eval() does. */
+/* --mode=eval: sets `training` to False in all modules, as model.eval() does. Gives how many it
+ * has changed. */
 static int64_t set_eval_mode(Eval *ev, const State *s)
 {
     int64_t changed = 0;
@@ -179,7 +182,7 @@ void state_track_input(Eval *ev, const Tensor *t, Str name)
     vec_push(ev->cx, &ev->state->inputs, (TrackedStorage){ t->st, t->st->now, name });
 }
 
-/* NULL for an attribute of an object that the run made. */
+/* The record of this attribute; NULL: the run itself has made the object. */
 static Used *used_of(const State *s, const Obj *o, int64_t slot)
 {
     size_t i = o->tracked + (size_t)slot;
@@ -202,7 +205,7 @@ void state_wrote(Eval *ev, const Obj *o, int64_t slot)
 
 /* ---- after the run ---- */
 
-/* ONNX inputs do not change. */
+/* Notes each input to which the program writes: an input of an ONNX model does not change. */
 static void tell_written_inputs(Eval *ev)
 {
     for (size_t i = 0; i < ev->state->inputs.n; i++) {
@@ -215,7 +218,8 @@ static void tell_written_inputs(Eval *ev)
     }
 }
 
-/* The model's inputs first, then its state, by names that nobody else has. */
+/* Puts the model's inputs first and its state behind them, and gives state names that no other
+ * input has. */
 static void order_inputs(Eval *ev)
 {
     Graph *g = ev->g;
@@ -261,7 +265,8 @@ static bool make_state_outputs(Eval *ev)
     return !ctx_failed(cx);
 }
 
-/* Only once all other state is known: what is found later may look at it. */
+/* State whose value before the run is never read needs no input. Known only once all other state
+ * is: a restart may find more that reads it. */
 static void forget_unlooked(Eval *ev)
 {
     State *s = ev->state;

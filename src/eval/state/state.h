@@ -1,6 +1,6 @@
-/* state.h - what the files of the model's state share. state.c: what is held, and the whole way;
- * state_inputs.c: inputs before the run; state_reachable.c: what somebody looks at;
- * state_outputs.c: outputs after it. */
+/* state.h - what the files of the model's state share. state.c: what the saved model holds, and
+ * the whole way; state_inputs.c: inputs before the run; state_reachable.c: what results are
+ * computed from; state_outputs.c: outputs after the run. */
 #ifndef PT2ONNX_EVAL_STATE_H
 #define PT2ONNX_EVAL_STATE_H
 
@@ -10,20 +10,20 @@ typedef struct Used {
     SourceId wrote;
     bool read;
     size_t attr;
-} Used; /* where the run set attribute `attr`, and whether it looked at it */
+} Used; /* where the run set attribute `attr`, and whether it read it before */
 typedef struct TrackedAttr {
     Cell *cell;
     Value before;
     Str owner;
     const char *attr;
     size_t used;
-} TrackedAttr; /* an attribute */
+} TrackedAttr; /* an attribute of the saved model, and its value before the run */
 typedef struct TrackedList {
     List *list;
     Dict *dict;
     void *items;
     int64_t n;
-    Stacked *fed; /* a list that grows: its input */
+    Stacked *fed; /* of a list that grows: its input */
     Str name;
 } TrackedList;
 typedef struct TrackedStorage {
@@ -32,8 +32,8 @@ typedef struct TrackedStorage {
     Str name;
 } TrackedStorage;
 
-/* The memory of a tensor that a run has left. written: it wrote to what the tensor before it
- * held. */
+/* The storage of a tensor that a run has left in place of another. written: the run wrote to the
+ * storage of that other tensor. */
 typedef struct Left {
     Str name;
     Storage *st;
@@ -49,24 +49,24 @@ typedef struct Reach {
 
 typedef struct State {
     VEC(TrackedAttr) attrs;
-    VEC(Used) used; /* of the attributes, those of an object from number `held` - 1 of it on */
+    VEC(Used) used; /* of attributes; those of an object begin at its `tracked` - 1 */
     VEC(TrackedList) lists;
     VEC(TrackedStorage) storages;
-    Map seen;      /* lists, dicts, tuples already walked -> one more than their place in `lists` */
-    Map fed;       /* names of state -> the input */
-    Map positions; /* names of ints that are taken for 0 or more -> the dimension */
-    VEC(TrackedStorage) inputs; /* the user's */
-    Reach looked;               /* after the run: reach_looked */
-    VEC(Ox) in;                 /* those inputs, and what each is after the run */
+    Map seen;      /* lists, dicts, tuples already tracked -> their place in `lists` + 1 */
+    Map fed;       /* name of a state -> its input */
+    Map positions; /* name of an int that is taken to be 0 or more -> the dimension */
+    VEC(TrackedStorage) inputs; /* storages of the model's own inputs */
+    Reach looked;               /* what outputs and state are computed from: state_reachable.c */
+    VEC(Ox) in;                 /* inputs that are state, and what each is after the run */
     VEC(Ox) next;
     VEC(Str) names;
     VEC(Left) left;
-    VEC(Str) unlooked; /* of names: nothing looks at what they were before the run */
-    bool restart;      /* something new was found */
+    VEC(Str) unlooked; /* names of state whose value before the run nothing reads */
+    bool restart;      /* new state was found: evaluation starts again */
 } State;
 
-/* In facts_state's set of axes: a number that may be negative; memory whose value before the run
- * nothing looks at. */
+/* Beside the axes in the set of facts_state. ANY_SIGN: an int that may be negative. UNLOOKED:
+ * state whose value before the run nothing reads. */
 enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29 };
 
 Str state_child(Ctx *cx, Str parent, const char *child); /* NAME.child */
@@ -74,7 +74,7 @@ static inline Str tracked_name(Ctx *cx, const TrackedAttr *h)
 {
     return state_child(cx, h->owner, h->attr);
 }
-const char *attr_name(const Obj *o, int64_t i); /* of slot i; "?" when nothing names it */
+const char *attr_name(const Obj *o, int64_t i); /* the name of slot i; "?": it has none */
 static inline Str state_item(Ctx *cx, Str name, int64_t i)
 {
     return str_fmt(cx, "%s.%lld", name->s, (long long)i);
@@ -89,13 +89,15 @@ static inline void *state_copy(Ctx *cx, const void *at, int64_t n, size_t size)
     return n ? mem_copy(cx, at, (size_t)n * size) : NULL;
 }
 
-/* Each state that the evaluation before found becomes an input. */
+/* Makes an input of each state that earlier evaluations have found. */
 void state_inputs(Eval *ev);
-void state_input_storages(Eval *ev, size_t from); /* those held from number `from` on */
-/* All that outputs and the next run rest on. Asked only of state that is an input: constants
- * fold. */
+void state_input_storages(
+    Eval *ev, size_t from); /* the same for the storages tracked from number `from` on */
+/* Finds all values from which the outputs and the state for the next run are computed. Needed
+ * only where state is an input. */
 void state_reachable(Eval *ev);
-/* What the run has left: an output, or a restart with one more input. False after an error. */
+/* Makes outputs of the state that the run has left, or asks for a restart in which it is an
+ * input. False after an error. */
 MUST_USE bool state_outputs(Eval *ev);
 
 #endif

@@ -8,8 +8,8 @@ static Dim loose_dim(Ctx *cx, Str name, int axis)
     return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis));
 }
 
-/* The input of a state that the evaluation before found; NULL for what is none. `now` is its value
- * in the file. */
+/* The input for this name, if an earlier evaluation has found it to be state; else NULL. now:
+ * the value in the file, the input's default. */
 static Ox feed(Eval *ev, Str name, Ox now)
 {
     Dim dim[MAX_RANK];
@@ -27,8 +27,8 @@ static Ox feed(Eval *ev, Str name, Ox now)
     return v;
 }
 
-/* Never negative in the file and after any run that began so: a position, a counter. Until an
- * evaluation shows otherwise. */
+/* An int of state, such as a position or counter. Where the file's value is 0 or more it is
+ * taken to be so before every run, until an evaluation finds a run that leaves a negative one. */
 static Value feed_int(Eval *ev, Ox in, Str name, int64_t first)
 {
     if (first < 0 || *facts_state(ev->cx, name) & ANY_SIGN)
@@ -46,7 +46,8 @@ static Value feed_number(Eval *ev, Value v, Ox in, Str name)
     return v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
 }
 
-/* v with the numbers in it that are state as inputs. Tensors have their storages. */
+/* v with inputs in place of the numbers in it that are state. Tensors get theirs through their
+ * storages. */
 static Value feed_numbers(Eval *ev, Value v, Str name)
 {
     if (val_is_plain_number(v)) {
@@ -75,7 +76,8 @@ static Value number_fed(Eval *ev, Ox in)
                                      : val_number_of(ev->g, in);
 }
 
-/* Its default are zeros, which nobody reads. */
+/* A value of this shape that the file does not have: an input whose default, zeros, is never
+ * read. */
 static Value feed_zeros(Eval *ev, const StateShape *shape)
 {
     int64_t dim[MAX_RANK], n = 1;
@@ -120,7 +122,8 @@ static Value feed_item(Eval *ev, Value v, Str name)
 
 /* ---- what grows ---- */
 
-/* Keys that a run sets are there in some runs; those that a run removes are in the file. */
+/* A key of the dict that a run sets or removes may be there before the next run: its entry has
+ * an input for whether it is there. Keys that a run removes are in the file already. */
 static void feed_keys(Eval *ev, Dict *d, Str name)
 {
     Ctx *cx = ev->cx;
@@ -137,10 +140,10 @@ static void feed_keys(Eval *ev, Dict *d, Str name)
             dict_set(cx, d, *key, val_maybe_key(cx, val_number_of(ev->g, present), value));
     }
     d->unordered = d->unordered ||
-        d->n > in_file + 1; /* which of them came first the file does not say */
+        d->n > in_file + 1; /* the order of several new keys is not known */
 }
 
-/* The list of the file as one tensor; NULL: some of it is told before each run. */
+/* The file's list as one constant; NULL: not all of its items are constants. */
 static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
 {
     Ctx *cx = ev->cx;
@@ -164,7 +167,7 @@ static const Const *list_in_file(Eval *ev, const List *l, ItemType item)
     return const_make(cx, item.type->dtype, item.type->rank + 1, dim, all);
 }
 
-/* What a list of this shape holds, as ItemType names it. */
+/* The kind of items of a list of this shape, in the words of ItemType.elem. */
 static const char *elem_of(const StateShape *shape)
 {
     if (shape->items == STATE_TENSORS)
@@ -174,7 +177,7 @@ static const char *elem_of(const StateShape *shape)
     return shape->dtype == DT_BOOL ? "bool" : "int";
 }
 
-/* A list that gets longer or shorter is one tensor. */
+/* A list whose length a run changes is one tensor, an input. */
 static void feed_list(Eval *ev, List *l, Str name)
 {
     Ctx *cx = ev->cx;
@@ -204,7 +207,7 @@ void state_input_storages(Eval *ev, size_t from)
     }
 }
 
-/* Items and values that are state are inputs in their place. */
+/* Puts inputs in place of those items and values of a list or dict that are state. */
 static void feed_items(Eval *ev, const TrackedList *h)
 {
     Ctx *cx = ev->cx;
@@ -219,8 +222,8 @@ static void feed_items(Eval *ev, const TrackedList *h)
     }
 }
 
-/* Memory, then attributes, then lists and dicts; of each, what it is from here on is what the end
- * of the run is compared with. */
+/* See state.h. Storages come first, then attributes, then lists and dicts. The values from here
+ * on are those with which the end of the run is compared. */
 void state_inputs(Eval *ev)
 {
     State *s = ev->state;

@@ -11,8 +11,8 @@ static DType dtype_of_number(Value v)
     return val_is_int(v) ? DT_INT64 : DT_DOUBLE;
 }
 
-/* The next evaluation has inputs for what v holds. False: no tensor or number, nor a tuple of
- * them. */
+/* Records that the next evaluation needs inputs for the tensors and numbers in v. False: v is no
+ * tensor, number or tuple of these. */
 static bool learn_shape(Eval *ev, Str name, Value v)
 {
     Ctx *cx = ev->cx;
@@ -40,7 +40,7 @@ static bool learn_shape(Eval *ev, Str name, Value v)
     return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, loose);
 }
 
-/* Why this state cannot be an input and an output, and what could. */
+/* The error why this state cannot be an input and an output, with what to do. */
 static bool no_input_but(Eval *ev, SourceId at, Str name, Str why, const char *instead)
 {
     fail_at(ev->cx, at, E_UNSUPPORTED,
@@ -78,7 +78,7 @@ static bool mode_decides(Eval *ev, SourceId at, Str name, bool *ok)
     return mode != STATE_IO;
 }
 
-/* Sizes that a run changes are symbols from the next evaluation on. */
+/* The axes, as a set of bits, whose size a run changes: symbols from the next evaluation on. */
 static uint32_t sizes_that_change(Ctx *cx, Ox in, Ox next)
 {
     uint32_t loose = 0;
@@ -121,15 +121,16 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
     }
     for (size_t i = 0; i < s->names.n; i++)
         if (s->names.at[i] == name)
-            return true; /* an attribute, and the memory that it named before */
+            return true; /* both the attribute and its storage have changed: one output */
     if (!map_find(&s->looked.seen, in))
         vec_push(cx, &s->unlooked, name);
     vec_push(cx, &s->next, next);
     return vec_push(cx, &s->names, name);
 }
 
-/* Set to a tensor that holds what it held: `self.anchors = [a.to(x.dtype) for a in self.anchors]`.
- * What was written to the old one's memory is that memory's own state. */
+/* Has an attribute or item been set to another tensor with the same contents, as by
+ * `self.anchors = [a.to(x.dtype) for a in self.anchors]`? Then it is no state. What the run
+ * wrote to the old tensor's storage is state of that storage. */
 static bool same_contents(Eval *ev, Tensor *before, Tensor *after)
 {
     Ox a = tensor_read(ev->g, before);
@@ -178,7 +179,7 @@ static bool was_written(const TrackedList *h)
     return written;
 }
 
-/* Did it set attributes of this object? */
+/* Did the run set attributes of this object? */
 static bool object_was_written(const State *s, const Obj *o)
 {
     if (!o->tracked)
@@ -191,7 +192,7 @@ static bool object_was_written(const State *s, const Obj *o)
     return false;
 }
 
-/* Another list, dict or object in the place of `before`. */
+/* Notes that the run has left another list, dict or object in place of `before`. */
 static void left_container(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     State *s = ev->state;
@@ -201,7 +202,7 @@ static void left_container(Eval *ev, Value before, Value after, Str name, Source
     vec_push(ev->cx, &s->left, (Left){ name, container_mark(ev->cx, after)->st, written, at });
 }
 
-/* Another dict with the same keys: each value is the old one's state. */
+/* Another dict with the same keys: each value is state by the name of the old dict's value. */
 static bool leave_replaced_dict(Eval *ev, const Dict *before, Dict *after, Str name, SourceId at)
 {
     Ctx *cx = ev->cx;
@@ -218,7 +219,7 @@ static bool leave_replaced_dict(Eval *ev, const Dict *before, Dict *after, Str n
     return ok;
 }
 
-/* A tensor in the place of another. */
+/* The run has left a tensor in place of another one. */
 static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name, SourceId at)
 {
     State *s = ev->state;
@@ -227,7 +228,7 @@ static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name
         leave(ev, name, tensor_read(ev->g, after), at);
 }
 
-/* What an optional holds after the run, None or not. */
+/* The state for whether an optional is there after the run: NAME.is_set. */
 static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     bool ok = true;
@@ -247,8 +248,8 @@ static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceI
     return ok;
 }
 
-/* None in the file, or a value and whether it is there. What is None before and a value after
- * becomes two inputs in the next evaluation: NAME and NAME.is_set. */
+/* State that is None before the run, or may be. A value that is None in the file and something
+ * else after a run becomes two inputs in the next evaluation: NAME and NAME.is_set. */
 static bool leave_optional(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     Ctx *cx = ev->cx;
@@ -330,8 +331,8 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
     return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, 1);
 }
 
-/* A key that was not in the dict before, or may not be after: from the next evaluation on it comes
- * with whether it is there. */
+/* A key that was not in the dict before the run, or may not be there after it: from the next
+ * evaluation on it has an input for whether it is there. */
 static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
 {
     Ctx *cx = ev->cx;
@@ -355,7 +356,8 @@ static bool learn_key(Eval *ev, Str name, Value key, Value v, SourceId at)
     return facts_add_state_key(cx, name, key) && facts_add_state(cx, state_is_set(cx, child), 0);
 }
 
-/* before: of the key, a Maybe; after: NULL when it is gone. */
+/* The state of a key that may be there. before: the entry, a Maybe; after: NULL: the run has
+ * removed the key. */
 static bool leave_key(Eval *ev, Value before, const Cell *after, Str name)
 {
     Value present = val_bool(after != NULL);
@@ -408,7 +410,7 @@ static bool leave_dict(Eval *ev, const TrackedList *h)
 
 enum { LEVELS = 32 };
 
-/* Another object of the same class: its attributes are the old one's state. */
+/* Another object of the same class: its attributes are state by the names of the old object's. */
 static bool leave_object(Eval *ev, const Obj *before, const Obj *after, Str name, SourceId at)
 {
     bool ok = true;
@@ -418,7 +420,7 @@ static bool leave_object(Eval *ev, const Obj *before, const Obj *after, Str name
     return ok;
 }
 
-/* Items of a tuple or list of one length, by the names NAME.0, NAME.1, .. */
+/* The items of a tuple, or of a list of the same length as before, are state NAME.0, NAME.1, .. */
 static bool leave_parts(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     bool ok = true;
@@ -428,7 +430,7 @@ static bool leave_parts(Eval *ev, Value before, Value after, Str name, SourceId 
     return ok;
 }
 
-/* Another object in the place of one of its class. */
+/* The run has left another object of the same class. One that holds itself is an error. */
 static bool leave_another(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     left_container(ev, before, after, name, at);
@@ -437,7 +439,7 @@ static bool leave_another(Eval *ev, Value before, Value after, Str name, SourceI
         : no_input(ev, at, name, str_of(ev->cx, "it is an object that holds itself"));
 }
 
-/* Two values of one kind that hold others. NOT_MINE: they are no such two. */
+/* The state in two containers of one kind. NOT_MINE: the two values are something else. */
 static Outcome leave_container(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     bool ok;
@@ -459,9 +461,10 @@ static Outcome leave_container(Eval *ev, Value before, Value after, Str name, So
                               : leave_parts(ev, before, after, name, at));
 }
 
-/* What an attribute or item was before the run and is after it: nothing where it is the same, else
- * state of that name, or of names below it (`self.pos += 1` leaves pos, `self.cache = (k, v)`
- * leaves cache.0 and cache.1). An error where it cannot be an input and an output. */
+/* The state of an attribute or item with the values `before` and `after` the run. Where they are
+ * the same there is none; else it is state of this name, or of names below it: `self.pos += 1`
+ * leaves pos, `self.cache = (k, v)` leaves cache.0 and cache.1. An error where the values cannot
+ * be inputs and outputs. */
 static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     Ctx *cx = ev->cx;
@@ -496,7 +499,7 @@ static bool leave_attr(Eval *ev, const TrackedAttr *h)
 {
     const Used *u = &ev->state->used.at[h->used];
     if (!u->read || (h->before.tag != V_MAYBE && same_value(h->before, h->cell->v)))
-        return true; /* set before it was ever read; or as it was: no name is made for those */
+        return true; /* unchanged, or set before it was read: no name need be made */
     return leave_value(ev, h->before, h->cell->v, tracked_name(ev->cx, h), u->wrote);
 }
 
@@ -515,7 +518,7 @@ static bool leave_items(Eval *ev, const TrackedList *h)
     return ok;
 }
 
-/* Memory that was written. */
+/* The state of a storage to which the run has written. */
 static bool leave_storage(Eval *ev, const TrackedStorage *h)
 {
     const uint32_t *known = facts_state(ev->cx, h->name);
@@ -548,7 +551,8 @@ typedef struct Kept {
     bool written;
 } Kept;
 
-/* v, where it was before the run, is a plain object: its mark, if it is still there. */
+/* Adds the mark of v, a plain object, to the kept memory, if the run has put nothing else in its
+ * place. */
 static void keep_object(Eval *ev, Map *kept, const Map *left, Str name, Value v)
 {
     const Tensor *mark = is_plain_object(v) ? container_marked(v) : NULL;
@@ -603,7 +607,8 @@ static Map kept_memory(Eval *ev)
     return kept;
 }
 
-/* The next run would write to both: inputs share no memory. */
+/* An error where two states that the run has left share memory to which the next run would
+ * write: inputs share no memory. */
 static bool check_memory(Eval *ev)
 {
     State *s = ev->state;

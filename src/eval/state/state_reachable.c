@@ -1,5 +1,5 @@
-/* state_reachable.c - what the outputs, and the state that a run leaves, rest on: an input that
- * none of them does nobody looks at. */
+/* state_reachable.c - from which inputs the outputs, and the state that a run leaves, are
+ * computed. State of which no other result is computed need not be an input. */
 #include "eval/branch/carry.h"
 #include "eval/state/state.h"
 #include "value/walk.h"
@@ -22,8 +22,8 @@ static Dim reach_origin(void *arg, Dim sym)
     return NULL;
 }
 
-/* The input of a flag that the run has set. One that only it itself rests on nobody sees: has the
- * model warned already? */
+/* The input of a bool attribute that the run has set; NULL: it is none. A flag that decides
+ * nothing but itself (`has the model warned already?`) is left out. */
 static Ox flag_input(Eval *ev, const TrackedAttr *h)
 {
     Value now = h->cell->v;
@@ -33,7 +33,8 @@ static Ox flag_input(Eval *ev, const TrackedAttr *h)
                                           : NULL;
 }
 
-/* What a value that the run has left rests on. Dicts have their own place in `lists`. */
+/* For val_walk: reaches the values from which v, which the run has left, is computed. A dict is
+ * not entered, as it has its own entry in State.lists. */
 static WalkStep reach_part(void *arg, Value v)
 {
     Eval *ev = arg;
@@ -52,7 +53,7 @@ static WalkStep reach_part(void *arg, Value v)
     return goes_on ? WALK_IN : WALK_PAST;
 }
 
-/* The same, when it is not what it was. */
+/* Reaches the values from which `after` is computed, unless it is the value from before the run. */
 static void reach_value(Eval *ev, Value before, Value after)
 {
     if (before.tag == after.tag && before.any == after.any)
@@ -84,7 +85,7 @@ static void reach_items(Eval *ev, const TrackedList *h)
                     h->dict->at[i].val.v);
 }
 
-/* And on, to all that it rests on. */
+/* Goes on from the values reached so far to all from which they are computed. */
 static void reach_all(Reach *r)
 {
     while (r->todo.n) {
@@ -102,7 +103,8 @@ static void reach_all(Reach *r)
     }
 }
 
-/* Flags that something else rests on, and all that they rest on. */
+/* Reaches the flags on which something else depends, and the values from which they are
+ * computed. */
 static void reach_flags(Eval *ev)
 {
     State *s = ev->state;
