@@ -54,13 +54,6 @@ void pt2onnx_remove_temporaries(void) { out_remove_all(); }
 
 /* ---- a session ---- */
 
-static bool session_begin(Session *s, const char *file, const pt2onnx_options *o)
-{
-    *s = (Session){ .cx = ctx_new(), .file = file, .subject = file, .kind = FILE_OTHER };
-    s->stream.fd = STDOUT_FILENO;
-    return s->cx && settings_read(s, o);
-}
-
 static void tell_notes(const Session *s)
 {
     static const pt2onnx_note kind[] = { [NOTE_ASSUMED] = PT2ONNX_ASSUMED,
@@ -96,6 +89,34 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
     }
     ctx_free(s->cx);
     return status;
+}
+
+/* What one call of the library was given; each uses some of it. */
+typedef struct Call {
+    Session s;
+    const pt2onnx_options *o;
+    bool (*work)(struct Call *c);
+    const char *out, *what; /* what: of pt2onnx_describe */
+    const pt2onnx_trace *trace;
+    pt2onnx_write write;
+    void *user;
+} Call;
+
+static bool do_call(void *arg)
+{
+    Call *c = arg;
+    tell_progress(c->s.cx, "reading the file", -1);
+    return settings_read(&c->s, c->o) && c->work(c);
+}
+
+static pt2onnx_status run_call(Call *c, const char *file, const pt2onnx_options *o,
+                               pt2onnx_error **e)
+{
+    c->s = (Session){ .cx = ctx_new(), .file = file, .subject = file, .kind = FILE_OTHER };
+    c->s.stream.fd = STDOUT_FILENO;
+    c->o = o;
+    bool ok = c->s.cx && bounded(c->s.cx, do_call, c);
+    return session_end(&c->s, ok, e);
 }
 
 /* ---- from file to program ---- */
@@ -430,28 +451,28 @@ static bool convert_program(Session *s, Program *p)
     return outputs_write(s, g, &info);
 }
 
-static bool convert_file(Session *s, const char *out)
+static bool convert_file(Call *c)
 {
-    return outputs_check_link(s, out) && open_file(s) && outputs_open(s, out) &&
+    return outputs_check_link(s, c->out) && open_file(s) && outputs_open(s, c->out) &&
         convert_program(s, load(s));
 }
 
 pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o,
                                pt2onnx_error **e)
 {
-    Session s;
-    bool ok = session_begin(&s, model, o) && convert_file(&s, out);
-    return session_end(&s, ok, e);
+    Call c = { .work = convert_file, .out = out };
+    return run_call(&c, model, o, e);
 }
 
-static bool convert_trace(Session *s, const pt2onnx_trace *t, const char *out)
+static bool convert_trace(Call *c)
 {
+    Session *s = &c->s;
     if (s->opt.weights == WEIGHTS_LINK)
         return fail(s->cx, E_USAGE, "weights=link needs an archive; a trace has none");
-    if (!outputs_open(s, out))
+    if (!outputs_open(s, c->out))
         return false;
     keep_begin(s->cx);
-    Program *p = handed_load(s->cx, t, s->o.symbolic_names,
+    Program *p = handed_load(s->cx, c->trace, s->o.symbolic_names,
                              s->o.symbolic ? s->o.n_symbolic_names : 0);
     keep_end(s->cx);
     return convert_program(s, p);
@@ -460,24 +481,20 @@ static bool convert_trace(Session *s, const pt2onnx_trace *t, const char *out)
 pt2onnx_status pt2onnx_convert_trace(const pt2onnx_trace *t, const char *out,
                                      const pt2onnx_options *o, pt2onnx_error **e)
 {
-    Session s;
-    bool ok = session_begin(&s, NULL, o) && convert_trace(&s, t, out);
-    return session_end(&s, ok, e);
+    Call c = { .work = convert_trace, .trace = t, .out = out };
+    return run_call(&c, NULL, o, e);
 }
-
-typedef struct Callback {
-    pt2onnx_write write;
-    void *user;
-} Callback;
 
 static bool call_write(void *user, const void *p, size_t n)
 {
-    const Callback *c = user;
+    const Call *c = user;
     return c->write(c->user, p, n) == 0;
 }
 
-static bool convert_to(Session *s)
+static bool convert_stream(Call *c)
 {
+    Session *s = &c->s;
+    s->stream = (Sink){ .fd = -1, .write = call_write, .user = c };
     return outputs_check_link(s, NULL) && outputs_check_stream(s) && open_file(s) &&
         convert_program(s, load(s));
 }
@@ -485,17 +502,14 @@ static bool convert_to(Session *s)
 pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user,
                                   const pt2onnx_options *o, pt2onnx_error **e)
 {
-    Session s;
-    Callback c = { write, write_user };
-    bool ok = session_begin(&s, model, o);
-    s.stream = (Sink){ .fd = -1, .write = call_write, .user = &c };
-    ok = ok && convert_to(&s);
-    return session_end(&s, ok, e);
+    Call c = { .work = convert_stream, .write = write, .user = write_user };
+    return run_call(&c, model, o, e);
 }
 
 /* Everything but the writing; measuring the file finds what the writer would refuse. */
-static bool check_file(Session *s)
+static bool check_file(Call *c)
 {
+    Session *s = &c->s;
     ModelInfo info;
     Graph *g = open_file(s) ? finished(s, load(s), &info) : NULL;
     return g && wire_size(s->cx, g, &info) > 0 && !ctx_failed(s->cx);
@@ -503,46 +517,48 @@ static bool check_file(Session *s)
 
 pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onnx_error **e)
 {
-    Session s;
-    bool ok = session_begin(&s, model, o) && check_file(&s);
-    return session_end(&s, ok, e);
+    Call c = { .work = check_file };
+    return run_call(&c, model, o, e);
 }
 
 /* ---- showing ---- */
 
-static bool send(Ctx *cx, const Buf *b, pt2onnx_write write, void *user)
+static bool send(Call *c, const Buf *b)
 {
+    Ctx *cx = c->s.cx;
     return !ctx_failed(cx) &&
-        (b->n == 0 || write(user, b->s, b->n) == 0 || fail(cx, E_IO, "the output was refused"));
+        (b->n == 0 || c->write(c->user, b->s, b->n) == 0 ||
+         fail(cx, E_IO, "the output was refused"));
 }
 
-static bool show_file(Session *s, pt2onnx_write write, void *user)
+static bool show_file(Call *c)
 {
+    Session *s = &c->s;
     if (!open_file(s))
         return false;
     Buf b = buf_new(s->cx);
     if (s->kind == FILE_ONNX)
-        return show_onnx(s, &b) && send(s->cx, &b, write, user);
+        return show_onnx(s, &b) && send(c, &b);
     Program *p = load(s);
-    return p && show_program(s, p, &b) && send(s->cx, &b, write, user);
+    return p && show_program(s, p, &b) && send(c, &b);
 }
 
 pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user,
                             const pt2onnx_options *o, pt2onnx_error **e)
 {
-    Session s;
-    bool ok = session_begin(&s, file, o) && show_file(&s, write, write_user);
-    return session_end(&s, ok, e);
+    Call c = { .work = show_file, .write = write, .user = write_user };
+    return run_call(&c, file, o, e);
+}
+
+static bool describe_word(Call *c)
+{
+    Buf b = buf_new(c->s.cx);
+    return describe(c->s.cx, c->what, &b) && send(c, &b);
 }
 
 pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user,
                                 pt2onnx_error **e)
 {
-    Session s;
-    bool ok = session_begin(&s, NULL, NULL);
-    if (ok) {
-        Buf b = buf_new(s.cx);
-        ok = describe(s.cx, what, &b) && send(s.cx, &b, write, write_user);
-    }
-    return session_end(&s, ok, e);
+    Call c = { .work = describe_word, .what = what, .write = write, .user = write_user };
+    return run_call(&c, NULL, NULL, e);
 }

@@ -449,6 +449,12 @@ static bool run_built_in(Session *s, Op *op, size_t n_in, Value *result)
     return !ctx_failed(op->cx);
 }
 
+static int ask_caller(void *arg)
+{
+    struct pt2onnx_call *c = arg;
+    return c->s->o.symbolic(c->s->o.user, c);
+}
+
 /* The caller's function answers > 0 for "use the built-in lowering", 0 when it has emitted the
  * results, < 0 for an error. Subgraphs that it left open are closed. */
 static bool run_symbolic(void *user, Op *op, Value *result)
@@ -458,7 +464,7 @@ static bool run_symbolic(void *user, Op *op, Value *result)
     take_arguments(&c);
     if (ctx_failed(op->cx))
         return false;
-    int answer = s->o.symbolic(s->o.user, &c);
+    int answer = call_user(op->cx, ask_caller, &c);
     while (c.n_open) /* it has failed inside a subgraph */
         leave_block(&c);
     if (answer > 0)

@@ -4,10 +4,10 @@
  * one of its own, so that it can grow where it stands (pages.c) and go when it is outgrown. The
  * chunks of an evaluation that has restarted serve the next one.
  *
- * A small allocation never fails, so that code need not test each one: when malloc refuses, an
- * arena falls back on a reserve made with it, and the context has failed. The reserve is never
- * touched before, so it costs address space only. A run of code that uses it up has gone on for 1
- * MB without looking at ctx_failed(): that is our bug. */
+ * A small allocation never fails, so that code need not test each one. When malloc refuses, an
+ * arena falls back on a reserve made with it, which was never touched before; when the user's limit
+ * is passed, memory is given for a sixteenth of the limit more. Either way the context has failed,
+ * and code that has not looked at ctx_failed() when that too is used up does not go on: give_up. */
 #include "base/internal.h"
 #include "base/limits.h"
 
@@ -239,13 +239,13 @@ void arena_free(Arena *a)
     base_free(a);
 }
 
-/* Never NULL. */
+/* NULL: the reserve is used up. */
 static void *in_chunk(Arena *a, size_t size)
 {
     void *p = bump(a, size);
-    if (!p && !make_room(a, size + ALIGN))
-        abort(); /* the reserve is used up: see the head of this file */
-    return p ? p : bump(a, size);
+    if (!p && make_room(a, size + ALIGN))
+        p = bump(a, size);
+    return p;
 }
 
 void *arena_alloc(Arena *a, size_t size)
@@ -279,16 +279,32 @@ bool arena_spent(const Arena *a) { return a->spent; }
 
 static Arena *arena_now(Ctx *cx) { return cx->keeping > 0 ? cx->keep : cx->run; }
 
+static uint64_t memory_held(const Ctx *cx) { return arena_bytes(cx->run) + arena_bytes(cx->keep); }
+
 /* After each allocation: has memory run out, or is the user's limit passed? */
 static void check_memory(Ctx *cx, size_t before, const Arena *a)
 {
+    uint64_t limit = (uint64_t)cx->limit[LIMIT_HEAP];
     if (arena_spent(a))
         fail(cx, E_MEMORY, "out of memory");
-    else if (arena_bytes(a) != before && !ctx_failed(cx))
-        (void)!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep),
-                        "bytes of memory");
+    if (arena_bytes(a) == before)
+        return;
+    check_time(cx);
+    if (!ctx_failed(cx))
+        (void)!limit_ok(cx, LIMIT_HEAP, memory_held(cx), "bytes of memory");
+    else if (memory_held(cx) > limit && memory_held(cx) - limit > limit / 16)
+        give_up(cx);
 }
 
+/* A small allocation for which no reserve is left. The code that asked would use NULL. */
+static void no_memory(Ctx *cx)
+{
+    fail(cx, E_MEMORY, "out of memory");
+    give_up(cx);
+    abort(); /* a caller outside `bounded`: a unit test, code of the user */
+}
+
+/* NULL, after an error, for more than 64 KB only. */
 void *mem_alloc(Ctx *cx, size_t size)
 {
     Arena *a = arena_now(cx);
@@ -296,8 +312,12 @@ void *mem_alloc(Ctx *cx, size_t size)
     if (p)
         return p;
     size_t before = arena_bytes(a);
+    if (size > SMALL_MAX && !limit_ok(cx, LIMIT_HEAP, memory_held(cx) + size, "bytes of memory"))
+        return NULL;
     p = arena_alloc(a, size);
     check_memory(cx, before, a);
+    if (!p && size <= SMALL_MAX)
+        no_memory(cx);
     if (!p)
         fail(cx, E_MEMORY, "out of memory");
     return p;
@@ -312,6 +332,8 @@ void *mem_dense(Ctx *cx, size_t size)
         return mem_array(cx, size, 1);
     if (size > a->dense.left) {
         uint8_t *piece = in_chunk(a, DENSE);
+        if (!piece)
+            no_memory(cx);
         a->dense = (Dense){ a->newest, piece, DENSE };
     }
     void *p = a->dense.at;
@@ -328,7 +350,8 @@ static bool size_ok(Ctx *cx, size_t n, size_t size, uint64_t *bytes)
     if (!umul_ok(n, size, bytes))
         return fail(cx, E_LIMIT, "an array of %zu items of %zu bytes does not fit in memory", n,
                     size);
-    return *bytes <= SMALL_MAX || limit_ok(cx, LIMIT_HEAP, *bytes, "bytes of memory");
+    return *bytes <= INT64_MAX - memory_held(cx) ||
+        limit_ok(cx, LIMIT_HEAP, *bytes, "bytes of memory");
 }
 
 void *mem_array(Ctx *cx, size_t n, size_t size)
@@ -356,8 +379,7 @@ void mem_give(Ctx *cx, const void *p, size_t n)
  * lie in it. */
 static void *block_grow(Ctx *cx, Block *b, size_t size)
 {
-    if (!limit_ok(cx, LIMIT_HEAP, arena_bytes(cx->run) + arena_bytes(cx->keep) + (size - b->size),
-                  "bytes of memory"))
+    if (!limit_ok(cx, LIMIT_HEAP, memory_held(cx) + (size - b->size), "bytes of memory"))
         return NULL;
     Block *grown = fault_of_size(size) ? NULL : pages_grow(b, sizeof *b, b->size, size);
     if (!grown) {

@@ -4,9 +4,10 @@
  * Only src/base calls malloc, mmap, open, read or write. Everything a conversion makes lies in one
  * of two arenas of its Ctx and is freed whole; nothing is freed one by one.
  *
- * Running out of memory: a small allocation never fails. Each arena keeps a reserve that is touched
- * only once malloc has refused; from then on the context has failed (E_MEMORY, sticky), and every
- * step - a statement, an operator, a pickle opcode, a node - looks at ctx_failed() first. An
+ * Running out of memory, or over --limit heap: a small allocation never fails. A reserve is left
+ * once malloc has refused, a sixteenth of the limit once that is passed; from then on the context
+ * has failed (sticky), and every step - a statement, an operator, a pickle opcode, a node - looks
+ * at ctx_failed() first. What goes on until the rest is used up too ends with give_up (error.h). An
  * allocation whose size comes from a file goes through new_array and may be NULL: check it on the
  * next line (tools/check-layers finds code that does not). */
 #ifndef PT2ONNX_BASE_H
@@ -38,10 +39,10 @@ typedef struct {
     uint64_t n_block;
 } ArenaMark;
 
-Arena *arena_new(void);    /* NULL when there is no memory at all */
-void arena_free(Arena *a); /* NULL is fine */
-void *arena_alloc(Arena *a,
-                  size_t size); /* zeroed, aligned to 16; NULL only for sizes over 64 KB */
+Arena *arena_new(void);                   /* NULL when there is no memory at all */
+void arena_free(Arena *a);                /* NULL is fine */
+void *arena_alloc(Arena *a, size_t size); /* zeroed, aligned to 16; NULL for no memory, of up to 64
+                                           KB the first MB without is given all the same */
 ArenaMark arena_mark(const Arena *a);
 void arena_reset(Arena *a, ArenaMark m); /* everything allocated since the mark is gone */
 size_t arena_bytes(const Arena *a);      /* bytes held, for statistics and --limit heap */

@@ -279,7 +279,11 @@ static void record(Ctx *cx, SourceId at, const char *file, int line, ErrorCode c
         cx->error.latest = false;
         return;
     }
-    cx->error = (Error){ .code = code, .our_file = file, .our_line = line, .latest = true };
+    cx->error = (Error){ .code = code,
+                         .our_file = file,
+                         .our_line = line,
+                         .latest = true,
+                         .final = code == E_MEMORY || code == E_IO };
     cx->error.at = at ? at : where_intern(cx);
     cx->error.text = text_of(cx, fmt, ap);
 }
@@ -310,6 +314,8 @@ void fail_is_theirs(Ctx *cx, Str where)
     cx->error.text = str_fmt(cx, "%s: %s", where->s, cx->error.text->s);
 }
 
+void fail_is_final(Ctx *cx) { cx->error.final = ctx_failed(cx); }
+
 void fail_hint(Ctx *cx, const char *fmt, ...)
 {
     if (!ctx_failed(cx) || !cx->error.latest || cx->error.hint)
@@ -331,6 +337,7 @@ bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what)
         return true;
     fail(cx, E_LIMIT, "%llu %s are over the limit of %lld", (unsigned long long)n, what,
          (long long)cx->limit[limit]);
+    fail_is_final(cx);
     fail_hint(cx, "--limit %s=%llu, if you trust the file", names[limit], (unsigned long long)n);
     return false;
 }

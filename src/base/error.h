@@ -2,8 +2,9 @@
  *
  * Whoever fails states only the reason: `return fail(cx, E_VALUE, "dim %d is out of range", d);`.
  * The position is the chain of Where records on the C stack, pushed one per record, function,
- * statement, module and operator. The first error wins and is sticky. No longjmp, no exit, no
- * abort. `assert` is for our own mistakes only. */
+ * statement, module and operator. The first error wins and is sticky. No exit, no abort; one
+ * longjmp, for a file that would use up the stack, the steps or the memory (`bounded`). `assert` is
+ * for our own mistakes only. */
 #ifndef PT2ONNX_ERROR_H
 #define PT2ONNX_ERROR_H
 
@@ -86,6 +87,9 @@ bool place_line(Ctx *cx, SourceId id, Pos *out); /* the same, but file and line 
 bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* The error ends the conversion: nobody may forget it and try something else. So are all of
+ * limit_ok, of memory and of input and output. */
+void fail_is_final(Ctx *cx);
 /* One more line under the error that was just made: "try: --opset 20". Nothing if there is no
  * error. */
 /* An error that a user's text has asked for, at `where` in it, is not our mistake: E_BUG becomes
@@ -107,6 +111,29 @@ bool refusals_fail(Ctx *cx);
 /* false and E_LIMIT when n is over the limit: "12 records are over the limit of 10 (--limit
  * records=N raises it)". */
 MUST_USE bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what);
+
+/* ---- work without end: bound.c ---- */
+
+/* Runs work(arg): what it says, and false when it has given up. Only the public functions call
+ * this, right under their caller. */
+MUST_USE bool bounded(Ctx *cx, bool (*work)(void *arg), void *arg);
+/* The context has failed, and the code that runs may go on for long without a look at it: back to
+ * `bounded`. Returns where there is none (a unit test, code of the user). */
+void give_up(Ctx *cx);
+/* f(arg), a function of the user, over whose frames nothing may jump. */
+int call_user(Ctx *cx, int (*f)(void *arg), void *arg);
+/* First of all in a function that calls itself on what is inside a value, a type or a size: gives
+ * up with E_LIMIT before the C stack ends. */
+void check_stack(Ctx *cx);
+/* n steps more of the evaluation, against --limit steps: a statement, an operator, a value that is
+ * converted or joined. Gives up when they are too many. */
+void count_steps(Ctx *cx, uint64_t n);
+/* n values more were looked at, of those that lie inside others: many are one step. */
+void count_values(Ctx *cx, uint64_t n);
+/* One more piece of any work, at which the clock may be looked at: gives up after --limit seconds
+ * of processor time without a call of tell_progress that says anything new. */
+void count_work(Ctx *cx);
+void check_time(Ctx *cx);
 
 /* What the user must be told though nothing failed: one line each, equal ones once. Those made
  * between keep_begin and keep_end (by a loader) survive restarts, the others are made again by the
@@ -138,6 +165,7 @@ typedef struct Error {
     const char *our_file;
     int our_line;
     bool latest; /* the last fail() made this one: fail_hint belongs to it */
+    bool final;  /* fail_is_final */
 } Error;
 
 struct Ctx {
@@ -162,7 +190,12 @@ struct Ctx {
     struct Builtins *builtins; /* eval/builtin/builtin.c: rows by name; kept */
     struct Facts *facts;       /* eval: assumptions and facts about inputs; kept across restarts */
     const struct Options *opt; /* pt2onnx.c: what the user asked for */
-    uint64_t steps;            /* evaluator steps, against the limit */
+    uint64_t steps;            /* of this evaluation, against the limit: count_steps */
+    uint64_t values;           /* count_values: those that are no whole step yet */
+    uint64_t work;             /* count_work */
+    struct WayOut *way_out;    /* bound.c: of the public function that runs; NULL: there is none */
+    uintptr_t stack_base;      /* where its frame lies, ... */
+    size_t stack_allowed;      /* ... and how far from it others may lie */
     struct Inflate *inflate;   /* source.c: the deflated sources being read */
     uint8_t *spare;            /* source.c: room for one computed weight, kept for the next */
     /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
@@ -171,13 +204,12 @@ struct Ctx {
      * 0..1 (negative: unknown) */
     void (*progress)(void *user, const char *stage, double share);
     void *progress_user;
+    const char *stage;   /* the last that was given, which lives on, ... */
+    double share;        /* ... its share, ... */
+    int64_t progress_ns; /* ... and the processor's clock when they last changed */
 };
 
-static inline void tell_progress(Ctx *cx, const char *stage, double share)
-{
-    if (cx->progress)
-        cx->progress(cx->progress_user, stage, share);
-}
+void tell_progress(Ctx *cx, const char *stage, double share);
 
 Ctx *ctx_new(void);        /* NULL when there is no memory */
 void ctx_free(Ctx *cx);    /* closes sources, removes temporaries, frees both arenas */

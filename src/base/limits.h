@@ -14,7 +14,7 @@
     X(LIMIT_CALLS, "calls", 500,                                                                  \
       "depth of calls in the model's own code; PyTorch's own modules stay under 60")              \
     X(LIMIT_STEPS, "steps", 50000000,                                                             \
-      "statements and operators executed; ends endless loops in about 10 s")                      \
+      "statements, operators, and values compared or copied; ends endless loops in about 10 s")   \
     X(LIMIT_UNROLL, "unroll", 50000,                                                              \
       "nodes that a loop of known iterations may unroll to; beyond it becomes a Loop where ONNX " \
       "can "                                                                                      \
@@ -24,6 +24,8 @@
     X(LIMIT_HEAP, "heap", 4294967296, "bytes of memory for everything but weights")               \
     X(LIMIT_TEXT, "text", 2147483647,                                                             \
       "bytes of one record of code, pickle or JSON; also bounds what a deflated one may grow to") \
+    X(LIMIT_SECONDS, "seconds", 60,                                                               \
+      "processor time without progress: reading, running, each pass, each weight written")        \
     X(LIMIT_RESTARTS, "restarts", 64,                                                             \
       "evaluations, and 4 more for each input: each restart has learnt one new fact")
 

@@ -7,17 +7,10 @@
 
 bool step(Eval *ev)
 {
-    Ctx *cx = ev->cx;
-    if (ctx_failed(cx))
+    if (ctx_failed(ev->cx))
         return false;
-    if (++cx->steps % 4096 == 0)
-        tell_progress(cx, "running the program", -1);
-    if (cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
-        return true;
-    fail(cx, E_LIMIT, "more than %lld statements and operators were executed",
-         (long long)cx->limit[LIMIT_STEPS]);
-    fail_hint(cx, "--limit steps=N raises this limit; a model that never ends cannot be converted");
-    return false;
+    count_steps(ev->cx, 1);
+    return !ctx_failed(ev->cx);
 }
 
 Value val_staged_text(Ctx *cx, Str text)

@@ -219,7 +219,7 @@ void facts_loop(Ctx *cx, const void *which, LoopFact how, Str why)
 bool facts_of_loops(Ctx *cx)
 {
     const struct Seen *seen = facts_of(cx)->seen;
-    if (!seen || !seen->of_loops)
+    if (!seen || !seen->of_loops || cx->error.final)
         return false;
     cx->error = (Error){ .code = E_NONE };
     return !fail(cx, E_RESTART, "loops are kept or unrolled");
@@ -626,7 +626,7 @@ Type facts_usual(Ctx *cx, Ox v)
 bool facts_decide_ranks(Ctx *cx)
 {
     Facts *f = facts_of(cx);
-    if (!f->seen || (f->seen->usual.n == 0 && !f->seen->several_ranks))
+    if (!f->seen || cx->error.final || (f->seen->usual.n == 0 && !f->seen->several_ranks))
         return false;
     f->one_rank = true;
     cx->error = (Error){ .code = E_NONE };

@@ -294,7 +294,7 @@ static bool prove(Ctx *cx, Dim e, int depth, int *budget)
  * program. */
 static void forget_overflow(Ctx *cx)
 {
-    if (cx->error.code == E_VALUE || cx->error.code == E_LIMIT)
+    if (!cx->error.final && (cx->error.code == E_VALUE || cx->error.code == E_LIMIT))
         cx->error = (Error){ .code = E_NONE };
 }
 

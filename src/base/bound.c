@@ -1,0 +1,135 @@
+/* bound.c - what ends a conversion that would not end by itself: it counts the steps, the processor
+ * time and the C stack that a file makes us use, and has the way out of a run of code that does not
+ * look at ctx_failed().
+ *
+ * The way out is one longjmp, from give_up to `bounded`, which stands at the public functions only.
+ * Nothing is lost by it: memory lies in the arenas, files, temporaries and inflaters in lists of
+ * the context, and ctx_free ends them all. Code of the caller is never jumped over (call_user). */
+#include "base/internal.h"
+#include "base/limits.h"
+
+#include <setjmp.h>
+#include <sys/resource.h>
+#include <time.h>
+
+enum {
+    STACK_USED = 6 << 20, /* of the 8 MB that a thread has where nobody says otherwise */
+    LOOK_AFTER = 4096,    /* pieces of work between two looks at the clock */
+    VALUES_A_STEP = 4,    /* a statement costs so much more than a look at a value */
+    NS_PER_S = 1000000000,
+};
+
+struct WayOut {
+    jmp_buf back;
+};
+
+/* Three quarters of the stack that the system gives, when that is less than usual. */
+static size_t stack_allowed(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_STACK, &r) != 0 || r.rlim_cur == RLIM_INFINITY ||
+        r.rlim_cur / 4 * 3 > STACK_USED)
+        return STACK_USED;
+    return (size_t)(r.rlim_cur / 4 * 3);
+}
+
+bool bounded(Ctx *cx, bool (*work)(void *arg), void *arg)
+{
+    struct WayOut out;
+    cx->way_out = &out;
+    cx->stack_base = (uintptr_t)__builtin_frame_address(0);
+    cx->stack_allowed = stack_allowed();
+    bool ok = false;
+    if (setjmp(out.back) == 0)
+        ok = work(arg);
+    cx->way_out = NULL;
+    cx->at = NULL; /* its records lay on the stack that is gone */
+    return ok && !ctx_failed(cx);
+}
+
+void give_up(Ctx *cx)
+{
+    if (cx->way_out)
+        longjmp(cx->way_out->back, 1);
+}
+
+int call_user(Ctx *cx, int (*f)(void *arg), void *arg)
+{
+    struct WayOut *out = cx->way_out;
+    cx->way_out = NULL;
+    int answer = f(arg);
+    cx->way_out = out;
+    return answer;
+}
+
+void check_stack(Ctx *cx)
+{
+    uintptr_t now = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t used = now < cx->stack_base ? cx->stack_base - now : now - cx->stack_base;
+    if (!cx->way_out || used <= cx->stack_allowed)
+        return;
+    fail(cx, E_LIMIT, "values, types or sizes are nested too deep: %zu bytes of stack are used",
+         (size_t)used);
+    fail_is_final(cx);
+    give_up(cx);
+}
+
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0
+        ? (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec
+        : 0;
+}
+
+void tell_progress(Ctx *cx, const char *stage, double share)
+{
+    if (!cx->stage || strcmp(cx->stage, stage) != 0 || share != cx->share)
+        cx->progress_ns = cpu_ns();
+    cx->stage = stage;
+    cx->share = share;
+    if (cx->progress)
+        cx->progress(cx->progress_user, stage, share);
+}
+
+void check_time(Ctx *cx)
+{
+    int64_t limit = cx->limit[LIMIT_SECONDS];
+    if (!cx->stage || ctx_failed(cx) || (cpu_ns() - cx->progress_ns) / NS_PER_S < limit)
+        return;
+    fail(cx, E_LIMIT, "%lld s of processor time were spent %s, without an end in sight",
+         (long long)limit, cx->stage);
+    fail_is_final(cx);
+    fail_hint(cx, "--limit seconds=%lld, if you trust the file", (long long)limit * 10);
+    give_up(cx);
+}
+
+void count_work(Ctx *cx)
+{
+    if (++cx->work % LOOK_AFTER == 0)
+        check_time(cx);
+}
+
+void count_steps(Ctx *cx, uint64_t n)
+{
+    count_work(cx);
+    cx->steps += n;
+    if (cx->steps / LOOK_AFTER != (cx->steps - n) / LOOK_AFTER)
+        tell_progress(cx, "running the program", -1);
+    if (cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
+        return;
+    fail(cx, E_LIMIT, "more than %lld steps: statements, operators, values compared or copied",
+         (long long)cx->limit[LIMIT_STEPS]);
+    fail_is_final(cx);
+    fail_hint(cx, "--limit steps=N raises this limit; a model that never ends cannot be converted");
+    give_up(cx);
+}
+
+void count_values(Ctx *cx, uint64_t n)
+{
+    cx->values += n;
+    if (cx->values < VALUES_A_STEP)
+        return;
+    count_steps(cx, cx->values / VALUES_A_STEP);
+    cx->values %= VALUES_A_STEP;
+}

@@ -1,0 +1,117 @@
+/* bound.c - what would use up the stack, the steps, the time or the memory ends at `bounded`. */
+#include "unit/test.h"
+
+#include "base/limits.h"
+
+static int dig(Ctx *cx, int depth)
+{
+    volatile char room[256] = { 0 };
+    check_stack(cx);
+    return depth < 0 ? 0 : dig(cx, depth + 1) + room[depth % 256];
+}
+
+static bool dig_forever(void *cx) { return dig(cx, 0) == 0; }
+
+static bool count_forever(void *cx)
+{
+    while (cx)
+        count_values(cx, 1);
+    return true;
+}
+
+static bool work_forever(void *cx)
+{
+    tell_progress(cx, "counting", -1);
+    while (cx)
+        count_work(cx);
+    return true;
+}
+
+static bool allocate_forever(void *cx)
+{
+    while (cx)
+        (void)!new_array((Ctx *)cx, char, 100);
+    return true;
+}
+
+static void assert_ends(Ctx *cx, bool (*work)(void *), const char *text)
+{
+    assert_false(bounded(cx, work, cx));
+    assert_int_equal(cx->error.code, E_LIMIT);
+    assert_true(cx->error.final);
+    assert_non_null(strstr(cx->error.text->s, text));
+}
+
+static void a_recursion_without_end_ends(void **state)
+{
+    assert_ends(*state, dig_forever, "nested too deep");
+}
+
+static void steps_without_end_end(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_STEPS] = 1000;
+    assert_ends(cx, count_forever, "more than 1000 steps");
+}
+
+static void time_without_progress_ends(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_SECONDS] = 0;
+    assert_ends(cx, work_forever, "0 s of processor time were spent counting");
+}
+
+static void memory_stays_near_the_limit(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_HEAP] = 20000000;
+    assert_ends(cx, allocate_forever, "over the limit of 20000000");
+    assert_true(arena_bytes(cx->run) < 26000000);
+}
+
+static bool fail_softly(void *arg)
+{
+    Ctx *cx = arg;
+    return fail(cx, E_VALUE, "no");
+}
+
+static bool succeed(void *cx) { return cx != NULL; }
+
+static void what_work_says_is_what_bounded_says(void **state)
+{
+    assert_true(bounded(*state, succeed, *state));
+    assert_false(bounded(*state, fail_softly, *state));
+}
+
+static int use_up_steps(void *arg)
+{
+    Ctx *cx = arg;
+    count_steps(cx, 2000);
+    return 7;
+}
+
+static bool ask_user(void *arg)
+{
+    Ctx *cx = arg;
+    assert_int_equal(call_user(cx, use_up_steps, cx), 7);
+    count_steps(cx, 1);
+    return false;
+}
+
+/* Nothing jumps over the user's function: it returns, and what comes next gives up. */
+static void code_of_the_user_is_not_jumped_over(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_STEPS] = 1000;
+    assert_ends(cx, ask_user, "more than 1000 steps");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_recursion_without_end_ends),        TEST(steps_without_end_end),
+        TEST(time_without_progress_ends),          TEST(memory_stays_near_the_limit),
+        TEST(what_work_says_is_what_bounded_says), TEST(code_of_the_user_is_not_jumped_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
