@@ -453,6 +453,7 @@ static bool convert_program(Session *s, Program *p)
 
 static bool convert_file(Call *c)
 {
+    Session *s = &c->s;
     return outputs_check_link(s, c->out) && open_file(s) && outputs_open(s, c->out) &&
         convert_program(s, load(s));
 }

@@ -323,6 +323,7 @@ void *mem_alloc(Ctx *cx, size_t size)
     return p;
 }
 
+/* Of a piece that holds nothing but these; NULL as mem_array. */
 void *mem_dense(Ctx *cx, size_t size)
 {
     Arena *a = arena_now(cx);

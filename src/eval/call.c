@@ -325,10 +325,10 @@ static WalkStep stop_at_name(void *arg, Value v)
 }
 
 /* Would str(v) say something that only the running model knows? It says the name then. */
-static bool is_given_by_name(Value v)
+static bool is_given_by_name(Ctx *cx, Value v)
 {
     enum { DEEP = 9 };
-    return val_walk(v, DEEP, stop_at_name, NULL) == WALK_STOPPED;
+    return val_walk(cx, v, DEEP, stop_at_name, NULL) == WALK_STOPPED;
 }
 
 /* v with staged texts as plain ones, in a list or tuple too. Without memory, v itself. */
@@ -365,7 +365,7 @@ static Outcome text_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *o
         str_is(name, "prim::Print") || str_is(name, "print") || str_is(name, "aten::warn");
     bool staged = false;
     for (size_t i = 0; i < n && (makes || passes) && !staged; i++)
-        staged = makes ? is_given_by_name(args[i].v)
+        staged = makes ? is_given_by_name(ev->cx, args[i].v)
                        : plain_text(ev->cx, args[i].v).any != args[i].v.any;
     if (!staged)
         return NOT_MINE;

@@ -485,6 +485,7 @@ static void print_dict(Buf *b, const Dict *d, int depth)
 /* A list of type Any may hold itself: depth ends that. */
 static void print_value(Buf *b, Value v, int depth)
 {
+    count_values(b->cx, 1);
     if (!limit_ok(b->cx, LIMIT_DEPTH, (uint64_t)++depth, "levels of nesting"))
         return;
     switch (v.tag) {

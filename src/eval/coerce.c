@@ -115,6 +115,8 @@ static bool to_named_tuple(Eval *ev, Value v, const TypeExpr *t, Value *out)
 bool convert_to(Eval *ev, Value v, const TypeExpr *t, const char *what, Value *out)
 {
     *out = v;
+    check_stack(ev->cx);
+    count_values(ev->cx, 1);
     if (!t || !val_ok(v) || v.tag == V_UNINIT || v.tag == V_MAYBE || v.tag == V_CHOICE)
         return true;
     if (is(t, "Optional"))
@@ -198,6 +200,8 @@ static bool is_of_class(const ClassDef *c, const TypeExpr *t)
  * one type. */
 bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
 {
+    check_stack(ev->cx);
+    count_values(ev->cx, 1);
     if (v.tag == V_CHOICE)
         v = v.choice->at[0];
     if (is(t, "Any") || (is(t, "Optional") && v.tag == V_NONE))

@@ -343,11 +343,13 @@ Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size
     return no_match(g->cx, e, e->name, args, n, why);
 }
 
-static bool is_complex(Value v)
+static bool is_complex(Ctx *cx, Value v)
 {
+    check_stack(cx);
+    count_values(cx, 1);
     if (v.tag == V_TUPLE)
         for (int64_t i = 0; i < v.tuple->n; i++)
-            if (is_complex(v.tuple->at[i]))
+            if (is_complex(cx, v.tuple->at[i]))
                 return true;
     return v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype));
 }
@@ -358,7 +360,7 @@ Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound)
 {
     bool any = false;
     for (int i = 0; i < c->schema->n_param; i++)
-        any |= is_complex(bound[i]);
+        any |= is_complex(cx, bound[i]);
     const char *plain = strstr(c->schema->name->s, "::");
     Entry *e = any && plain ? table_find(cx, str_fmt(cx, "complex%s", plain)) : NULL;
     Candidate *twin = e ? exact(cx, e, c->schema->overload) : NULL;

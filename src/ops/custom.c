@@ -34,6 +34,8 @@ static bool pass_list(Passed *p, Str name, const Value *at, int64_t n);
 static bool pass_value(Passed *p, Str name, Value v)
 {
     Ctx *cx = p->cx;
+    check_stack(cx);
+    count_values(cx, 1);
     switch (v.tag) {
     case V_NONE: vec_push(cx, &p->in, NULL); return true;
     case V_TENSOR:

@@ -278,6 +278,8 @@ static Value run_rule(Op *op)
 /* The argument that reads v; NULL: none does. */
 static Tensor *read_as(Op *op, Value arg, Ox v)
 {
+    check_stack(op->cx);
+    count_values(op->cx, 1);
     Tensor *found = arg.tag == V_TENSOR && tensor_read(op->g, arg.t) == v ? arg.t : NULL;
     for (int64_t i = 0; arg.tag == V_TUPLE && i < arg.tuple->n && !found; i++)
         found = read_as(op, arg.tuple->at[i], v);
@@ -334,6 +336,8 @@ static const char *kind_name(Kinds k)
 
 static bool check_kind(Op *op, Value v, unsigned kinds)
 {
+    check_stack(op->cx);
+    count_values(op->cx, 1);
     if (v.tag == V_TENSOR && v.t->kind && !(v.t->kind & kinds))
         return op_refuse(op, "it does not handle %s tensors", kind_name(v.t->kind)), false;
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
@@ -342,11 +346,13 @@ static bool check_kind(Op *op, Value v, unsigned kinds)
     return true;
 }
 
-static bool is_quantised(Value v)
+static bool is_quantised(Ctx *cx, Value v)
 {
+    check_stack(cx);
+    count_values(cx, 1);
     bool any = v.tag == V_TENSOR && v.t->kind == QUANT;
     for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        any |= is_quantised(v.tuple->at[i]);
+        any |= is_quantised(cx, v.tuple->at[i]);
     return any;
 }
 
@@ -360,7 +366,7 @@ static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
     for (int i = 0; i < op->call->schema->n_param; i++) {
         Value v = op->call->arg[i];
         bool per_tensor = v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0;
-        if (is_quantised(v) && !(view && per_tensor))
+        if (is_quantised(op->cx, v) && !(view && per_tensor))
             return true;
     }
     return false;
@@ -752,11 +758,13 @@ static bool any_item_poisoned(const List *list)
 }
 
 /* Poison, or a list or tuple with a poisoned item: an operator before this one was refused. */
-static bool is_poisoned(Value v)
+static bool is_poisoned(Ctx *cx, Value v)
 {
+    check_stack(cx);
+    count_values(cx, 1);
     if (v.tag == V_TUPLE)
         for (int64_t i = 0; i < v.tuple->n; i++)
-            if (is_poisoned(v.tuple->at[i]))
+            if (is_poisoned(cx, v.tuple->at[i]))
                 return true;
     if (v.tag == V_LIST && any_item_poisoned(v.list))
         return true;
@@ -769,7 +777,7 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
               size_t n_expect)
 {
     for (size_t i = 0; i < n; i++)
-        if (is_poisoned(args[i].v))
+        if (is_poisoned(g->cx, args[i].v))
             return val_poison();
     if (ctx_failed(g->cx))
         return val_poison();

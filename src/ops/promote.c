@@ -204,6 +204,8 @@ static void count_tensor(Ctx *cx, Groups *groups, Tensor *t)
 /* One operand joins its group; of a list each item does. */
 static void count(Ctx *cx, Groups *groups, Value v)
 {
+    check_stack(cx);
+    count_values(cx, 1);
     switch (v.tag) {
     case V_TENSOR:   count_tensor(cx, groups, v.t); break;
     case V_BOOL:

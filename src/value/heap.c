@@ -14,7 +14,7 @@
  * given to another write, a stale view would look fresh. */
 #include <assert.h>
 
-#include "value/heap.h"
+#include "value/walk.h"
 
 typedef struct OpenBranch {
     size_t first, first_item; /* of its entries in the trail, and of those in items */
@@ -301,6 +301,53 @@ Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, S
     return o;
 }
 
+/* ---- what would be part of itself ---- */
+
+/* When a search last met v; NULL for what is not searched. An object may refer to itself, as a tree
+ * whose nodes know their parent does. */
+static uint64_t *last_search(Value v)
+{
+    switch (v.tag) {
+    case V_LIST:  return &v.list->seen;
+    case V_TUPLE: return &v.tuple->seen;
+    case V_DICT:  return &v.dict->seen;
+    default:      return NULL;
+    }
+}
+
+/* Is `whole` v, or a part of it? Each list, tuple and dict is looked into once a search. */
+static bool is_part(Ctx *cx, const void *whole, Value v, uint64_t search)
+{
+    uint64_t *met = last_search(v);
+    if (!met || *met == search)
+        return false;
+    check_stack(cx);
+    if (v.any == whole)
+        return true;
+    *met = search;
+    int64_t n = val_n_parts(v);
+    count_values(cx, (uint64_t)n + 1);
+    for (int64_t i = 0; i < n; i++)
+        if (is_part(cx, whole, val_part(v, i), search))
+            return true;
+    return false;
+}
+
+/* Called before v is put into `whole`. */
+static bool may_hold(Ctx *cx, Value whole, Value v)
+{
+    if (!last_search(v) || !is_part(cx, whole.any, v, tick(cx)))
+        return true;
+    fail(cx, E_UNSUPPORTED, "the %s would become part of itself", container_name(whole));
+    fail_hint(cx, "keep it apart: ONNX has no value that holds itself");
+    return false;
+}
+
+static bool list_may_hold(Ctx *cx, List *l, Value v)
+{
+    return may_hold(cx, (Value){ .tag = V_LIST, .list = l }, v);
+}
+
 /* ---- lists ---- */
 
 List *list_new(Ctx *cx, int64_t cap, Str elem)
@@ -473,6 +520,8 @@ void list_cut(Ctx *cx, List *l, int64_t n)
 
 void list_append(Ctx *cx, List *l, Value v)
 {
+    if (!list_may_hold(cx, l, v))
+        return;
     touch_list(cx, l);
     list_put(cx, l, l->n, v);
 }
@@ -487,6 +536,8 @@ static void push_front(Ctx *cx, List *l, Value v)
 
 void list_insert(Ctx *cx, List *l, int64_t i, Value v)
 {
+    if (!list_may_hold(cx, l, v))
+        return;
     touch_list(cx, l);
     if (i == l->n)
         list_put(cx, l, i, v);
@@ -503,6 +554,9 @@ void list_insert(Ctx *cx, List *l, int64_t i, Value v)
 
 void list_set(Ctx *cx, List *l, int64_t i, Value v)
 {
+    bool stays = l->at[i].v.any == v.any && l->at[i].v.tag == v.tag;
+    if (!stays && !list_may_hold(cx, l, v))
+        return;
     touch_list(cx, l);
     list_put(cx, l, i, v);
 }
@@ -743,10 +797,19 @@ void dict_enter(Ctx *cx, Dict *d, Value key, Value v)
     enter_at(cx, d, place_of(cx, d, key), key, v);
 }
 
+/* Does v stand at entry i of the dict already? */
+static bool stands_at(const Dict *d, int64_t i, Value v)
+{
+    return i >= 0 && d->at[i].val.v.tag == v.tag && d->at[i].val.v.any == v.any;
+}
+
+/* Sets what stands under the key, which is last when it was absent. */
 void dict_set(Ctx *cx, Dict *d, Value key, Value v)
 {
-    touch_dict(cx, d);
     int64_t i = place_of(cx, d, key);
+    if (!stands_at(d, i, v) && !may_hold(cx, (Value){ .tag = V_DICT, .dict = d }, v))
+        return;
+    touch_dict(cx, d);
     /* A key that was perhaps absent may come last now, behind those that were set after it. */
     bool stays = i < 0 || val_is_maybe_key(v) || !val_is_maybe_key(d->at[i].val.v) || i == d->n - 1;
     d->unordered = d->unordered || !stays;

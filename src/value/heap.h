@@ -3,8 +3,8 @@
  *
  * A branch that ONNX decides is run with the trail open: trail_open, run it, read off what it has
  * changed, trail_undo; then the other branch starts from the same state. So every write must come
- * through here; tools/check-layers finds any other. A write that finds no memory is dropped: the
- * context has failed. */
+ * through here; tools/check-layers finds any other. A write that finds no memory is dropped, and so
+ * is one that would make a list or dict part of itself: the context has failed. */
 #ifndef PT2ONNX_VALUE_HEAP_H
 #define PT2ONNX_VALUE_HEAP_H
 

@@ -283,6 +283,8 @@ static bool dicts_equal(Ctx *cx, Dict *a, Dict *b)
 bool val_equal(Ctx *cx, Value a, Value b)
 {
     double x, y;
+    check_stack(cx);
+    count_values(cx, 1);
     if ((a.tag == V_CHOICE || b.tag == V_CHOICE) && (a.tag != b.tag || a.any != b.any))
         return fail(cx, E_UNDECIDED,
                     "a value that the running model chooses among several is compared inside a "

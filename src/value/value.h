@@ -121,10 +121,12 @@ struct List {
     uint64_t created;          /* heap_now() when it was made; so in Dict and Obj */
     struct ListAlias *aliases; /* lists that may be this very one (list_maybe_same) */
     Tensor *mark;              /* container_mark; NULL until somebody asks for it */
+    uint64_t seen;             /* heap_now() of the last search that met it; so in Tuple, Dict */
 };
 
 struct Tuple {
     int64_t n;
+    uint64_t seen;
     Str type;          /* the class of a NamedTuple, else NULL */
     const Str *fields; /* n names of a NamedTuple, else NULL */
     Value at[];
@@ -145,6 +147,7 @@ struct Dict {
     struct DictAlias *aliases; /* dicts that may be this very one (dict_maybe_same) */
     Str invalid;               /* why it may not be read, once an alias was written; else NULL */
     Tensor *mark;
+    uint64_t seen;
     bool some_dynamic; /* a value was, or is, a Maybe with key set */
     bool unordered;    /* and the order of the entries is known to the running model only */
 };

@@ -71,8 +71,9 @@ bool val_same_containers(Ctx *cx, Value a, Value b)
 /* The level of v's parts, where v itself is on this one. */
 static int level_inside(Value v, int level) { return v.tag == V_MAYBE ? level : level + 1; }
 
-static Walked walk(Value v, int level, int levels, Visit *visit, void *arg)
+static Walked walk(Ctx *cx, Value v, int level, int levels, Visit *visit, void *arg)
 {
+    count_values(cx, 1);
     if (level > levels)
         return WALK_TOO_DEEP;
     WalkStep step = visit ? visit(arg, v) : WALK_IN;
@@ -80,20 +81,23 @@ static Walked walk(Value v, int level, int levels, Visit *visit, void *arg)
         return step == WALK_STOP ? WALK_STOPPED : WALKED_ALL;
     int64_t n = val_n_parts(v);
     for (int64_t i = 0; i < n; i++) {
-        Walked w = walk(val_part(v, i), level_inside(v, level), levels, visit, arg);
+        Walked w = walk(cx, val_part(v, i), level_inside(v, level), levels, visit, arg);
         if (w != WALKED_ALL)
             return w;
     }
     return WALKED_ALL;
 }
 
-Walked val_walk(Value v, int levels, Visit *visit, void *arg)
+Walked val_walk(Ctx *cx, Value v, int levels, Visit *visit, void *arg)
 {
-    return walk(v, 1, levels, visit, arg);
+    return walk(cx, v, 1, levels, visit, arg);
 }
 
-static Walked walk_pair(Value a, Value b, int level, int levels, VisitPair *visit, void *arg)
+/* a and b stand on this level; level 1 is what was asked for. */
+static Walked walk_pair(Ctx *cx, Value a, Value b, int level, int levels, VisitPair *visit,
+                        void *arg)
 {
+    count_values(cx, 1);
     if (level > levels)
         return WALK_TOO_DEEP;
     WalkStep step = visit(arg, a, b);
@@ -103,20 +107,23 @@ static Walked walk_pair(Value a, Value b, int level, int levels, VisitPair *visi
     if (val_n_parts(b) < n)
         n = val_n_parts(b);
     for (int64_t i = 0; i < n; i++) {
-        Walked w = walk_pair(val_part(a, i), val_part(b, i), level_inside(a, level), levels, visit,
-                             arg);
+        Walked w = walk_pair(cx, val_part(a, i), val_part(b, i), level_inside(a, level), levels,
+                             visit, arg);
         if (w != WALKED_ALL)
             return w;
     }
     return WALKED_ALL;
 }
 
-Walked val_walk_pair(Value a, Value b, int levels, VisitPair *visit, void *arg)
+Walked val_walk_pair(Ctx *cx, Value a, Value b, int levels, VisitPair *visit, void *arg)
 {
-    return walk_pair(a, b, 1, levels, visit, arg);
+    return walk_pair(cx, a, b, 1, levels, visit, arg);
 }
 
-bool val_is_shallow(Value v, int levels) { return val_walk(v, levels, NULL, NULL) == WALKED_ALL; }
+bool val_is_shallow(Ctx *cx, Value v, int levels)
+{
+    return val_walk(cx, v, levels, NULL, NULL) == WALKED_ALL;
+}
 
 /* ---- the same containers around other parts ---- */
 
@@ -178,6 +185,7 @@ static Value remade(Ctx *cx, Value v, const Mapping *m, int level)
 static Value mapped(Ctx *cx, Value v, const Mapping *m, int level)
 {
     Value now = v;
+    count_values(cx, 1);
     if (level > WALK_LEVELS) {
         fail(cx, E_LIMIT, "a value holds others more than %d levels deep", WALK_LEVELS);
         return val_poison();

@@ -1,8 +1,9 @@
 /* walk.h - going through a value that holds others (a list, tuple, dict, plain object, or what an
  * optional holds): its parts in order, all that is in it, and copies of it around other parts.
  *
- * A value may hold itself, so every walk is given, or has, a number of levels that it goes down at
- * the most. A module has no parts here, nor has a list whose length ONNX decides. */
+ * A value may hold itself, and one part in many places, so every walk is given, or has, a number of
+ * levels that it goes down at the most, and counts what it visits as steps (count_values). A module
+ * has no parts here, nor has a list whose length ONNX decides. */
 #ifndef PT2ONNX_VALUE_WALK_H
 #define PT2ONNX_VALUE_WALK_H
 
@@ -35,12 +36,12 @@ typedef enum { WALKED_ALL, WALK_STOPPED, WALK_TOO_DEEP } Walked;
 /* Visits v, which is on level 1, and what it holds, each value before its parts. What an optional
  * holds is on the level of the optional. `[(a, b), c]` visits the list, the tuple, a, b, c. */
 typedef WalkStep Visit(void *arg, Value v);
-Walked val_walk(Value v, int levels, Visit *visit, void *arg);
+Walked val_walk(Ctx *cx, Value v, int levels, Visit *visit, void *arg);
 /* Two values at once, part by part, as far as both have parts. */
 typedef WalkStep VisitPair(void *arg, Value a, Value b);
-Walked val_walk_pair(Value a, Value b, int levels, VisitPair *visit, void *arg);
+Walked val_walk_pair(Ctx *cx, Value a, Value b, int levels, VisitPair *visit, void *arg);
 /* Has v no more than so many levels, and so nothing that holds itself? */
-bool val_is_shallow(Value v, int levels);
+bool val_is_shallow(Ctx *cx, Value v, int levels);
 
 /* ---- the same containers around other parts ---- */
 

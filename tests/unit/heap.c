@@ -85,6 +85,24 @@ static void an_object_starts_without_values(void **state)
     assert_int_equal(o->slot[1].v.i, 5);
 }
 
+/* A tuple on the way does not hide it; an object may refer to itself. */
+static void no_list_or_dict_becomes_part_of_itself(void **state)
+{
+    Ctx *cx = *state;
+    Value list = val_list(cx, NULL, 0, NULL);
+    Value dict = { .tag = V_DICT, .dict = dict_new(cx, NULL) };
+    Value object = { .tag = V_OBJ, .obj = obj_new(cx, NULL, 1, NULL, NULL) };
+    obj_set(cx, object.obj, 0, list);
+    list_append(cx, list.list, object);
+    dict_set(cx, dict.dict, val_int(1), val_tuple(cx, &list, 1));
+    list_append(cx, list.list, val_none());
+    list_set(cx, list.list, 1, list.list->at[0].v);
+    assert_false(ctx_failed(cx));
+    list_append(cx, list.list, val_tuple(cx, &dict, 1));
+    assert_int_equal(cx->error.code, E_UNSUPPORTED);
+    assert_int_equal(list.list->n, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -93,6 +111,7 @@ int main(void)
         TEST(keys_that_are_equal_numbers_are_one_key),
         TEST(a_key_that_goes_moves_its_own_dict_only),
         TEST(an_object_starts_without_values),
+        TEST(no_list_or_dict_becomes_part_of_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

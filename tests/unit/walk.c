@@ -34,17 +34,17 @@ static WalkStep add_number(void *arg, Value v)
 static void parts_are_visited_in_order_until_a_visit_says_stop(void **state)
 {
     int64_t seen = 0;
-    assert_int_equal(val_walk(nest(*state), 9, add_number, &seen), WALK_STOPPED);
+    assert_int_equal(val_walk(*state, nest(*state), 9, add_number, &seen), WALK_STOPPED);
     assert_int_equal(seen, 123);
 }
 
 static void a_value_that_holds_itself_is_too_deep(void **state)
 {
     Ctx *cx = *state;
-    assert_int_equal(val_walk(of_itself(cx), WALK_LEVELS, NULL, NULL), WALK_TOO_DEEP);
-    assert_false(val_is_shallow(of_itself(cx), 32));
-    assert_true(val_is_shallow(nest(cx), 3));
-    assert_false(val_is_shallow(nest(cx), 2));
+    assert_int_equal(val_walk(cx, of_itself(cx), WALK_LEVELS, NULL, NULL), WALK_TOO_DEEP);
+    assert_false(val_is_shallow(cx, of_itself(cx), 32));
+    assert_true(val_is_shallow(cx, nest(cx), 3));
+    assert_false(val_is_shallow(cx, nest(cx), 2));
     Value copy = containers_copy(cx, of_itself(cx));
     assert_true(ctx_failed(cx));
     assert_int_equal(copy.tag, V_OBJ);

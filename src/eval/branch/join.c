@@ -626,6 +626,8 @@ static Value join_once(Join *j, Value a, Value b)
  * and the second b. V_UNINIT without a reason: that branch never set it. */
 Value join_values(Join *j, Value a, Value b)
 {
+    check_stack(j->ev->cx);
+    count_values(j->ev->cx, 1);
     if (!val_ok(a) || !val_ok(b))
         return val_poison();
     if ((a.tag == V_UNINIT && a.any) || (b.tag == V_UNINIT && b.any))

@@ -2,6 +2,7 @@
  * dims, which later questions can use; of other numbers that only the running model knows it is a
  * node. */
 #include "eval/builtin/builtin.h"
+#include "value/walk.h"
 
 /* ---- comparison ---- */
 
@@ -113,13 +114,18 @@ static bool same_bool(Builtin *b, Value *out)
     return !ctx_failed(b->cx);
 }
 
-static bool has_symbolic(Value v)
+static WalkStep stop_at_symbolic(void *arg, Value v)
 {
-    if (v.tag == V_LIST)
-        for (int64_t i = 0; i < v.list->n; i++)
-            if (has_symbolic(v.list->at[i].v))
-                return true;
-    return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
+    (void)arg;
+    if (v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR)
+        return WALK_STOP;
+    return v.tag == V_LIST ? WALK_IN : WALK_PAST;
+}
+
+/* Does the list, or one inside it, hold what only the running model knows? */
+static bool has_symbolic(Ctx *cx, Value v)
+{
+    return val_walk(cx, v, WALK_LEVELS, stop_at_symbolic, NULL) == WALK_STOPPED;
 }
 
 /* Lists of dims are equal when every pair is. A pair that certainly differs decides; the relations
@@ -146,7 +152,7 @@ static bool same_value(Builtin *b, Value *out)
     Value x = b->arg[0].v;
     Value y = b->arg[1].v;
     bool differ = b->row->datum == CMP_NE;
-    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(x) || has_symbolic(y))) {
+    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(b->cx, x) || has_symbolic(b->cx, y))) {
         if (!equal_symbolic_lists(b, x.list, y.list, out))
             return false;
         *out = differ ? val_not(b->g, *out) : *out;

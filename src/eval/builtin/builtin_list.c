@@ -275,14 +275,16 @@ static bool reverse_list(Builtin *b, Value *out)
 /* ---- order ---- */
 
 /* Tuples compare item by item; bools as numbers. */
-static bool item_less(Value a, Value b, bool *known)
+static bool item_less(Ctx *cx, Value a, Value b, bool *known)
 {
+    check_stack(cx);
+    count_values(cx, 1);
     if (a.tag != V_TUPLE || b.tag != V_TUPLE)
         return less_than(a, b, known);
     for (int64_t i = 0; i < a.tuple->n && i < b.tuple->n; i++) {
-        if (item_less(a.tuple->at[i], b.tuple->at[i], known))
+        if (item_less(cx, a.tuple->at[i], b.tuple->at[i], known))
             return true;
-        if (!*known || item_less(b.tuple->at[i], a.tuple->at[i], known) || !*known)
+        if (!*known || item_less(cx, b.tuple->at[i], a.tuple->at[i], known) || !*known)
             return false;
     }
     *known = true;
@@ -291,7 +293,7 @@ static bool item_less(Value a, Value b, bool *known)
 
 /* Merge sort, so that equal items keep their order and nothing is quadratic. False: items that have
  * no order. */
-static bool sort_values(Value *at, Value *scratch, int64_t n, bool reverse)
+static bool sort_values(Ctx *cx, Value *at, Value *scratch, int64_t n, bool reverse)
 {
     bool known = true;
     for (int64_t width = 1; width < n; width *= 2) {
@@ -303,8 +305,8 @@ static bool sort_values(Value *at, Value *scratch, int64_t n, bool reverse)
             for (int64_t o = from; o < end; o++) {
                 bool right = i >= mid;
                 if (!right && k < end)
-                    right = reverse ? item_less(at[i], at[k], &known)
-                                    : item_less(at[k], at[i], &known);
+                    right = reverse ? item_less(cx, at[i], at[k], &known)
+                                    : item_less(cx, at[k], at[i], &known);
                 if (!known)
                     return false;
                 scratch[o] = right ? at[k++] : at[i++];
@@ -324,7 +326,7 @@ static bool sort_into(Builtin *b, const List *from, List *to)
         return false;
     for (int64_t i = 0; i < from->n; i++)
         items[i] = from->at[i].v;
-    if (!sort_values(items, scratch, from->n, reverse))
+    if (!sort_values(b->cx, items, scratch, from->n, reverse))
         return fail(b->cx, E_UNSUPPORTED,
                     "%s of values without an order, or only known when the model runs",
                     b->row->name);

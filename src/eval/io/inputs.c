@@ -24,6 +24,7 @@ typedef struct Inputs {
     Map decl;         /* path -> InputDecl of the file */
     Map child;        /* path -> Strs: what comes below it, in order of mention */
     Strs names;       /* every path that an -i could have meant */
+    int64_t depth;    /* named tuples around the one that is made */
 } Inputs;
 
 static const Options no_options = { .opset = ONNX_DEFAULT_TARGET };
@@ -531,6 +532,8 @@ static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
     return true;
 }
 
+/* A NamedTuple: an input for each field, NAME.FIELD. One that is nested in itself has no end, so
+ * the depth is bounded. */
 static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out)
 {
     Ctx *cx = in->ev->cx;
@@ -538,11 +541,15 @@ static bool make_named_tuple(Inputs *in, Str path, const ClassDef *c, Value *out
     Str *names = new_array(cx, Str, c->n_field + 1);
     if (!items || !names)
         return false;
+    if (++in->depth > cx->limit[LIMIT_DEPTH])
+        return fail(cx, E_FORMAT, "the input %.40s: the type %s holds itself, or too many others",
+                    path->s, c->plain->s);
     for (uint32_t i = 0; i < c->n_field; i++) {
         names[i] = c->field[i].name;
         if (!make_value(in, path_of(cx, path, names[i]), c->field[i].type, NULL, &items[i]))
             return false;
     }
+    in->depth--;
     *out = val_tuple(cx, items, c->n_field);
     out->tuple->type = c->plain;
     out->tuple->fields = names;
@@ -609,6 +616,8 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
 {
     Ctx *cx = in->ev->cx;
     const InputDecl *d = decl_at(in, path);
+    check_stack(cx);
+    count_values(cx, 1);
     vec_push(cx, &in->names, path);
     if (!t && d)
         t = d->type;

@@ -284,6 +284,8 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
 {
     Eval *ev = out->ev;
     Ctx *cx = ev->cx;
+    check_stack(cx);
+    count_values(cx, 1);
     switch (v.tag) {
     case V_POISON:   out->n++; return !ctx_failed(cx);
     case V_TENSOR:   return output_tensor(out, v.t, place);

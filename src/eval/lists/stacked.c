@@ -83,7 +83,7 @@ static WalkStep tie_container(void *arg, Value v)
 static void tie_containers(Ctx *cx, Tensor *memory, Value v, Tie *tie)
 {
     Tying t = { cx, memory, tie };
-    if (val_walk(v, WALK_LEVELS, tie_container, &t) == WALK_TOO_DEEP)
+    if (val_walk(cx, v, WALK_LEVELS, tie_container, &t) == WALK_TOO_DEEP)
         fail(cx, E_LIMIT, "an item of a list holds others more than %d levels deep", WALK_LEVELS);
 }
 

@@ -49,7 +49,7 @@ bool item_parts(Ctx *cx, Value v, Value like, Values *out)
 {
     Gathering g = { cx, out };
     *out = (Values){ 0 };
-    return val_walk_pair(v, like, MAX_LEVELS, gather_part, &g) == WALKED_ALL;
+    return val_walk_pair(cx, v, like, MAX_LEVELS, gather_part, &g) == WALKED_ALL;
 }
 
 typedef struct Placing {
@@ -97,7 +97,7 @@ static WalkStep compare_items(void *arg, Value a, Value b)
  * beside them? */
 static bool alike(Ctx *cx, Value a, Value b)
 {
-    return val_walk_pair(a, b, MAX_LEVELS, compare_items, cx) == WALKED_ALL;
+    return val_walk_pair(cx, a, b, MAX_LEVELS, compare_items, cx) == WALKED_ALL;
 }
 
 /* ---- types ---- */
@@ -341,7 +341,7 @@ const MadeOf *items_made_of(Ctx *cx, ItemType from, ItemType to)
     if (!s.at)
         return NULL;
     if (from.parts)
-        val_walk_pair(from.parts->like, as_parts(cx, &to)->like, MAX_LEVELS, add_made_of, &s);
+        val_walk_pair(cx, from.parts->like, as_parts(cx, &to)->like, MAX_LEVELS, add_made_of, &s);
     else
         s.at[0] = (MadeOf){ 0, 1, false };
     return s.at;

@@ -728,16 +728,16 @@ static WalkStep stop_at_symbolic(void *arg, Value v)
 }
 
 /* Numbers that only the running model knows, as items or in tuples of them. */
-static bool is_symbolic(Value v)
+static bool is_symbolic(Ctx *cx, Value v)
 {
-    return val_walk(v, WALK_LEVELS, stop_at_symbolic, NULL) == WALK_STOPPED;
+    return val_walk(cx, v, WALK_LEVELS, stop_at_symbolic, NULL) == WALK_STOPPED;
 }
 
-static bool holds_symbolic(const List *l)
+static bool holds_symbolic(Ctx *cx, const List *l)
 {
     bool found = false;
     for (int64_t i = 0; !found && i < l->n; i++)
-        found = is_symbolic(l->at[i].v);
+        found = is_symbolic(cx, l->at[i].v);
     return found;
 }
 
@@ -758,7 +758,7 @@ static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, 
         for (int64_t i = 0; numbers && i < l->n; i++) {
             Value v = l->at[i].v;
             numbers = val_is_plain_number(v);
-            symbolic = symbolic || (!found && (is_symbolic(args[1].v) || is_symbolic(v)));
+            symbolic = symbolic || (!found && (is_symbolic(cx, args[1].v) || is_symbolic(cx, v)));
             found = found || (!all && !symbolic && val_equal(cx, v, args[1].v));
         }
     return seeks && numbers && symbolic;
@@ -783,7 +783,7 @@ static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Sta
     for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
         symbolic = symbolic || args[i].v.tag == V_SYMINT;
     if (!list || list->stacked ||
-        !((makes_tensor && holds_stacked(list)) || (sorts && holds_symbolic(list)) ||
+        !((makes_tensor && holds_stacked(list)) || (sorts && holds_symbolic(ev->cx, list)) ||
           (known && symbolic) || seeks_symbolic(ev->cx, name, list, args, n)))
         return true;
     Value *at = list_values(ev->cx, list, &count);

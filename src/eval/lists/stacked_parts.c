@@ -221,9 +221,9 @@ static WalkStep stop_without_order(void *arg, Value v)
 
 /* Can items be sorted: are they tuples, perhaps of tuples, of numbers and of values that all
  * items share? The numbers in order decide. */
-static bool has_order(Value like)
+static bool has_order(Ctx *cx, Value like)
 {
-    return val_walk(like, WALK_LEVELS, stop_without_order, NULL) == WALKED_ALL;
+    return val_walk(cx, like, WALK_LEVELS, stop_without_order, NULL) == WALKED_ALL;
 }
 
 /* Where each place of the sorted list is taken from. TopK keeps equal ones in order, so the last
@@ -252,7 +252,7 @@ static bool sort_tuples(Eval *ev, Stacked *s, List *l, bool reverse, Value *out)
 {
     Ctx *cx = ev->cx;
     Stacked **column = new_array(cx, Stacked *, s->item.parts->n);
-    if (!has_order(s->item.parts->like)) {
+    if (!has_order(cx, s->item.parts->like)) {
         fail(cx, E_UNSUPPORTED, "sort of a list of %s, on values that only the running model knows",
              s->item.parts->like.tag == V_TUPLE ? "tuples that hold more than numbers" : "objects");
         fail_hint(cx,

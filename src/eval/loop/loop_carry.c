@@ -85,7 +85,7 @@ static WalkStep add_leaves_of(void *arg, Value v)
  * carry. */
 static bool add_leaves(Loop *l, Value v)
 {
-    return val_walk(v, WALK_LEVELS, add_leaves_of, l) == WALKED_ALL;
+    return val_walk(l->ev->cx, v, WALK_LEVELS, add_leaves_of, l) == WALKED_ALL;
 }
 
 static WalkStep count_leaves_of(void *arg, Value v)
@@ -98,10 +98,10 @@ static WalkStep count_leaves_of(void *arg, Value v)
     return is_leaf(v) ? WALK_PAST : WALK_IN;
 }
 
-size_t count_leaves(Value v)
+size_t count_leaves(Ctx *cx, Value v)
 {
     size_t n = 0;
-    return val_walk(v, WALK_LEVELS, count_leaves_of, &n) == WALKED_ALL ? n : 0;
+    return val_walk(cx, v, WALK_LEVELS, count_leaves_of, &n) == WALKED_ALL ? n : 0;
 }
 
 static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
@@ -294,7 +294,7 @@ static bool replace_by_zeros(void *arg, Value *v, int level)
 
 bool loop_stand_in(Loop *l, Value v, Value *out)
 {
-    StandingIn s = { l, val_is_shallow(v, LEVELS) };
+    StandingIn s = { l, val_is_shallow(l->ev->cx, v, LEVELS) };
     if (s.ok)
         *out = val_map(l->ev->cx, v, (Mapping){ .replace = replace_by_zeros, .arg = &s });
     return s.ok;
@@ -465,11 +465,11 @@ Value loop_after(const Carried *k)
     }
 }
 
-bool loop_may_carry(Value v) { return val_is_shallow(v, LEVELS); }
+bool loop_may_carry(Ctx *cx, Value v) { return val_is_shallow(cx, v, LEVELS); }
 
 bool loop_is_shallow(Loop *l, Value v)
 {
-    return loop_may_carry(v) ||
+    return loop_may_carry(l->ev->cx, v) ||
         loop_give_up(l, str_of(l->ev->cx, "a variable holds an object that holds itself"));
 }
 

@@ -107,7 +107,7 @@ bool loop_give_up(Loop *l, Str why);
 /* ---- loop_carry.c ---- */
 
 /* The number of leaves of v: the tensors and numbers in it that a loop carries. */
-size_t count_leaves(Value v);
+size_t count_leaves(Ctx *cx, Value v);
 static inline bool leaf_is_ragged(const Leaf *leaf)
 {
     return leaf->form == LEAF_LIST && leaf->before->item.ragged;
@@ -123,7 +123,7 @@ Carried *loop_carried(Loop *l, const void *what);
 /* The value that an iteration has left in place of k. */
 Value loop_after(const Carried *k);
 MUST_USE bool loop_is_shallow(Loop *l, Value v);
-bool loop_may_carry(Value v); /* the same without an error */
+bool loop_may_carry(Ctx *cx, Value v); /* the same without an error */
 /* What the last run found inside of shapes (Growing, OpenKey, Wider) becomes part of them. */
 MUST_USE bool loop_reshape(Loop *l);
 /* Adds the leaves of a carried thing, with their values before the loop. */

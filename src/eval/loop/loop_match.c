@@ -116,9 +116,9 @@ static WalkStep stop_at_container(void *arg, Value v)
 }
 
 /* Is it a list, dict or object, or a tuple with one in it? */
-static bool holds_container(Value like)
+static bool holds_container(Ctx *cx, Value like)
 {
-    return val_walk(like, WALK_LEVELS, stop_at_container, NULL) == WALK_STOPPED;
+    return val_walk(cx, like, WALK_LEVELS, stop_at_container, NULL) == WALK_STOPPED;
 }
 
 /* May the next iteration write to an item that this one has left in the list, under another
@@ -126,7 +126,7 @@ static bool holds_container(Value like)
 static bool may_be_written(const Loop *l, ItemType item)
 {
     bool any = item.of ||
-        (item.parts ? holds_container(item.parts->like)
+        (item.parts ? holds_container(l->ev->cx, item.parts->like)
                     : l->writes && !strcmp(item.elem, "Tensor"));
     if (!item.parts)
         return any;
@@ -342,7 +342,7 @@ static bool match_maybe(Loop *l, Carried *k, Maybe *before, Value v, size_t *nex
         return false;
     if (v.tag != V_NONE)
         return match(l, k, &before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
-    *next += count_leaves(before->value); /* the leaves stay as they are */
+    *next += count_leaves(l->ev->cx, before->value); /* they stay what they are */
     return true;
 }
 
@@ -434,7 +434,7 @@ static Outcome match_missing(Loop *l, Value before, Value v, size_t *next)
         return outcome_of(loop_give_up(l, ((const Unset *)v.any)->why));
     if (v.tag != V_UNINIT || before.tag == V_UNINIT)
         return NOT_MINE;
-    *next += count_leaves(before); /* nothing reads it behind this iteration */
+    *next += count_leaves(l->ev->cx, before); /* nothing reads it behind this iteration */
     return DONE;
 }
 
@@ -494,7 +494,7 @@ static bool match_key(Loop *l, Carried *k, Maybe *before, const Cell *after, siz
     if (after)
         return match(l, k, &before->value,
                      val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
-    *next += count_leaves(before->value); /* the leaves stay as they are */
+    *next += count_leaves(l->ev->cx, before->value); /* they stay what they are */
     return true;
 }
 

@@ -361,7 +361,7 @@ static bool is_given(const Loop *l, const Carried *k)
                        : k->created <= l->opened && ox_ok(st->now) && graph_sees(l->ev->g, st->now);
     return val_ok(now) && !container_invalid(now) &&
         !(now.tag == V_LIST && now.list->stacked && stacked_is_invalid(now.list->stacked)) &&
-        !(now.tag == V_DICT && now.dict->invalid) && loop_may_carry(now);
+        !(now.tag == V_DICT && now.dict->invalid) && loop_may_carry(l->ev->cx, now);
 }
 
 /* *same: it is as it was. */

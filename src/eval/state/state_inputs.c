@@ -50,6 +50,8 @@ static Value feed_number(Eval *ev, Value v, Ox in, Str name)
  * storages. */
 static Value feed_numbers(Eval *ev, Value v, Str name)
 {
+    check_stack(ev->cx);
+    count_values(ev->cx, 1);
     if (val_is_plain_number(v)) {
         Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
         return in ? feed_number(ev, v, in, name) : v;
@@ -95,6 +97,7 @@ static Value feed_zeros(Eval *ev, const StateShape *shape)
 
 static Value feed_shape(Eval *ev, Str name)
 {
+    check_stack(ev->cx);
     const StateShape *shape = facts_state_shape(ev->cx, name);
     if (!shape || shape->items < 0)
         return shape ? feed_zeros(ev, shape) : val_none();

@@ -18,6 +18,8 @@ static bool learn_shape(Eval *ev, Str name, Value v)
     Ctx *cx = ev->cx;
     StateShape shape = { .name = name, .items = v.tag == V_TUPLE ? (int)v.tuple->n : STATE_TENSOR };
     uint32_t loose = 0;
+    check_stack(cx);
+    count_values(cx, 1);
     if (val_is_plain_number(v)) {
         shape.items = STATE_NUMBER;
         shape.dtype = dtype_of_number(v);
@@ -232,6 +234,8 @@ static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name
 static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     bool ok = true;
+    check_stack(ev->cx);
+    count_values(ev->cx, 1);
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
         return leave_tensor(ev, before.t, after.t, name, at);
     if (before.tag == V_NONE && facts_state(ev->cx, name) && *facts_state(ev->cx, name) & UNLOOKED)
@@ -434,7 +438,7 @@ static bool leave_parts(Eval *ev, Value before, Value after, Str name, SourceId 
 static bool leave_another(Eval *ev, Value before, Value after, Str name, SourceId at)
 {
     left_container(ev, before, after, name, at);
-    return val_is_shallow(after, LEVELS)
+    return val_is_shallow(ev->cx, after, LEVELS)
         ? leave_object(ev, before.obj, after.obj, name, at)
         : no_input(ev, at, name, str_of(ev->cx, "it is an object that holds itself"));
 }
@@ -469,6 +473,8 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
 {
     Ctx *cx = ev->cx;
     bool ok;
+    check_stack(cx);
+    count_values(cx, 1);
     if (!val_ok(after))
         return refusals_fail(cx);
     if (before.tag == V_MAYBE || (before.tag == V_NONE && after.tag != V_NONE))

@@ -49,7 +49,7 @@ static WalkStep reach_part(void *arg, Value v)
     else if (stacked && !stacked_is_invalid(v.list->stacked) && !v.list->stacked->column)
         reach(r, stacked_whole(ev, v.list->stacked));
     bool goes_on = v.tag == V_MAYBE || v.tag == V_TUPLE || v.tag == V_LIST ||
-        (is_plain_object(v) && val_is_shallow(v, 32));
+        (is_plain_object(v) && val_is_shallow(ev->cx, v, 32));
     return goes_on ? WALK_IN : WALK_PAST;
 }
 
@@ -58,7 +58,7 @@ static void reach_value(Eval *ev, Value before, Value after)
 {
     if (before.tag == after.tag && before.any == after.any)
         return;
-    if (val_walk(after, WALK_LEVELS, reach_part, ev) == WALK_TOO_DEEP)
+    if (val_walk(ev->cx, after, WALK_LEVELS, reach_part, ev) == WALK_TOO_DEEP)
         fail(ev->cx, E_LIMIT, "state holds values more than %d levels deep", WALK_LEVELS);
 }
 

@@ -16,6 +16,7 @@ typedef struct Namer {
     TorchScript *ts;
     const char *dir;
     uint64_t seen;              /* values met: a module reached by many ways counts each time */
+    Map named;                  /* the containers that were met */
     VEC(SavedTensor *) weights; /* of Program.weights, in the same order */
 } Namer;
 
@@ -128,6 +129,11 @@ static bool name_object(Namer *n, const Pickle *p, Str path)
 static bool name_value(Namer *n, const Pickle *p, Str name)
 {
     SavedTensor *t;
+    bool holds_values = p->tag == P_TUPLE || p->tag == P_LIST || p->tag == P_DICT;
+    if (holds_values && map_find(&n->named, p)) /* shared, 2^40 times perhaps: one name is enough */
+        return true;
+    if (holds_values)
+        map_put(n->cx, &n->named, p, NULL);
     if (!limit_ok(n->cx, LIMIT_OBJECTS, ++n->seen, "values of the saved model") ||
         !limit_ok(n->cx, LIMIT_NAME, name->len, "bytes in a name"))
         return false;

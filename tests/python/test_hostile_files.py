@@ -1,0 +1,61 @@
+"""Each file of tests/hostile ends as it should, within its time and its memory: one clear error, and no file beside it."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import oracle
+
+FOLDER = os.path.join(os.path.dirname(__file__), "..", "hostile")
+HEAP = 100000000                    # --limit heap
+MOST = HEAP + HEAP // 4             # what the whole process may take then
+ADDRESSES = 1 << 30                 # a build with sanitizers reserves more than any limit: see `measured`
+SECONDS = 10
+KNOWN = "x:float32[2,3]"
+
+# file: (exit code, what the message says, more options)
+FILES = {
+    "recursive_namedtuple.pt": (3, r"the input x\.a\..*: the type __torch__\.T0 holds itself", []),
+    "cyc_eq.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
+    "cyc_in.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
+    "cyc_if.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
+    "cyc_loop.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
+    "cyc_dict.pt": (1, r"the dict would become part of itself(.|\n)*__torch__\.py:8:5", []),
+    "list_self.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
+    "list_self_ret.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
+    "list_diamond.pt": (3, r"bytes of memory are over the limit of 100000000", ["-i", KNOWN]),
+    "list_diamond_eq.pt": (3, r"more than 1000000 steps(.|\n)*torch\.eq\(l59, l59\)", ["-i", KNOWN, "--limit", "steps=1000000"]),
+    "tuple_diamond_if.pt": (3, r"bytes of memory are over the limit of 100000000(.|\n)*__torch__\.py:48", ["-i", KNOWN]),
+    "consts_laughs.pt": (0, r"the model's print\(\)", ["-i", KNOWN]),
+    "slow_shapes2.pt": (3, r"over the limit of 100000000|a size is computed from sizes", ["-i", "x:float32[N]"]),
+}
+
+
+def measured(path, out, *options):
+    """How the conversion ended, as tests/hostile/measure.py says it."""
+    sanitized = b"__asan_init" in open(oracle.PROGRAM, "rb").read()
+    addresses = 1 << 46 if sanitized else ADDRESSES
+    command = [oracle.PROGRAM, path, "-o", str(out), "--limit", "heap=%d" % HEAP, *options]
+    done = subprocess.run([sys.executable, "-S", os.path.join(FOLDER, "measure.py"), str(addresses), str(SECONDS), *command],
+                          stdout=subprocess.PIPE, check=True)
+    got = json.loads(done.stdout)
+    assert "Sanitizer" not in got["err"], got["err"][-3000:]
+    got["bytes"] = 0 if sanitized else got["bytes"]
+    return got
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_ends_as_it_should(name, tmp_path):
+    code, pattern, options = FILES[name]
+    got = measured(os.path.join(FOLDER, name), tmp_path / "m.onnx", *options)
+    assert got["exit"] == code, "exit %s after %.1f s\n%s" % (got["exit"], got["seconds"], got["err"][-2000:])
+    assert re.search(pattern, got["err"]), got["err"][-2000:]
+    assert got["bytes"] <= MOST, "%d bytes" % got["bytes"]
+    assert os.listdir(tmp_path) == (["m.onnx"] if code == 0 else [])
+
+
+def test_every_file_is_run():
+    assert sorted(FILES) == sorted(n for n in os.listdir(FOLDER) if n.endswith((".pt", ".pt2")))
