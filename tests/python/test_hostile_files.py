@@ -30,6 +30,9 @@ FILES = {
     "list_diamond_eq.pt": (3, r"more than 1000000 steps(.|\n)*torch\.eq\(l59, l59\)", ["-i", KNOWN, "--limit", "steps=1000000"]),
     "tuple_diamond_if.pt": (3, r"bytes of memory are over the limit of 100000000(.|\n)*__torch__\.py:48", ["-i", KNOWN]),
     "consts_laughs.pt": (0, r"the model's print\(\)", ["-i", KNOWN]),
+    "split_1e9.pt": (3, r"1000000000 parts of a tensor are over the limit(.|\n)*torch\.split", ["-i", KNOWN]),
+    "upsample_1e9.pt": (3, r"resizing axis 2 to more than", ["-i", "x:float32[4]"]),
+    "upsample_1e13.pt": (3, r"resizing axis 2 to more than", ["-i", "x:float32[4]"]),
     "slow_shapes2.pt": (3, r"over the limit of 100000000|a size is computed from sizes", ["-i", "x:float32[N]"]),
 }
 

@@ -1,5 +1,6 @@
 /* split.c - lists of parts along an axis. One Split node makes all parts; each part is a view of
  * the argument, as if aten::slice had made it. */
+#include "base/limits.h"
 #include "ops/internal.h"
 
 /* The view that aten::slice would have made, reading a value that is there already. */
@@ -43,6 +44,12 @@ static Value parts(Op *op, Ox x, int axis, const Dim *sizes, size_t n)
     return val_list(op->cx, views, (int64_t)n, "Tensor");
 }
 
+/* Each part is a tensor with a name: no more of them than a graph may have nodes. */
+static bool may_be_parts(Op *op, int64_t n)
+{
+    return n < 0 || limit_ok(op->cx, LIMIT_NODES, (uint64_t)n, "parts of a tensor");
+}
+
 /* Parts of size `each`, the last of the rest: 7 by 3 gives 3 3 1. An empty axis gives one empty
  * part. The axis must be known, because the length of the list is. */
 static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
@@ -62,6 +69,8 @@ static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
              (long long)each);
         return val_poison();
     }
+    if (size > 0 && !may_be_parts(op, (size - 1) / each + 1))
+        return val_poison();
     for (int64_t at = 0; at < size || sizes.n == 0; at += each)
         vec_push(op->cx, &sizes, dim_int(op->cx, size - at < each ? size - at : each));
     return parts(op, x, axis, sizes.at, sizes.n);
@@ -105,7 +114,7 @@ static Value lower_split_sizes(Op *op)
 /* n parts of one size. */
 static Value equal_parts(Op *op, Ox x, int axis, Dim each, int64_t n)
 {
-    Dim *sizes = new_array(op->cx, Dim, n);
+    Dim *sizes = may_be_parts(op, n) ? new_array(op->cx, Dim, n) : NULL;
     if (!sizes)
         return val_poison();
     for (int64_t i = 0; i < n; i++)
@@ -136,7 +145,7 @@ static Value lower_chunk(Op *op)
     }
     if (size == 0)
         return equal_parts(op, x, axis, whole, n);
-    return parts_of_size(op, x, axis, (size + n - 1) / n);
+    return parts_of_size(op, x, axis, (size - 1) / n + 1);
 }
 
 /* One select for each index: views without the axis. */
@@ -154,6 +163,8 @@ static Value lower_unbind(Op *op)
         fail_hint(op->cx, "give that dimension a size with -i");
         return val_poison();
     }
+    if (!may_be_parts(op, size))
+        return val_poison();
     for (int64_t i = 0; i < size; i++) {
         Value args[] = { op->call->arg[0], val_int(axis), val_int(i) };
         Value v = call_op(op, "aten::select", args, 3);
