@@ -124,6 +124,9 @@ static RuleVal rule_list(Op *op, const Param *p, const Tuple *t)
     }
 }
 
+/* A number that the running model computes. */
+static RuleVal staged_number(Ox v) { return (RuleVal){ .tag = RV_OX, .number = true, .ox = v }; }
+
 /* An argument as a rule sees it; devices and their like, which no ONNX model has, are RV_NONE. */
 static RuleVal rule_value(Op *op, const Param *p, Value v)
 {
@@ -135,9 +138,9 @@ static RuleVal rule_value(Op *op, const Param *p, Value v)
     case V_INT:      return (RuleVal){ .tag = RV_INT, .i = v.i };
     case V_FLOAT:    return (RuleVal){ .tag = RV_FLOAT, .f = v.f };
     case V_STR:      return (RuleVal){ .tag = RV_STR, .s = v.s };
-    case V_SYMINT:   return (RuleVal){ .tag = RV_OX, .ox = ox_dim_value(op->g, v.dim) };
-    case V_SYMFLOAT: return (RuleVal){ .tag = RV_OX, .ox = v.ox };
-    case V_SYMBOOL:  return (RuleVal){ .tag = RV_OX, .ox = symbool_ox(op->g, v.sb) };
+    case V_SYMINT:   return staged_number(ox_dim_value(op->g, v.dim));
+    case V_SYMFLOAT: return staged_number(v.ox);
+    case V_SYMBOOL:  return staged_number(symbool_ox(op->g, v.sb));
     case V_TUPLE:    return rule_list(op, p, v.tuple);
     case V_COMPLEX:  return rule_takes_no(op, p, "a complex number");
     default:         return (RuleVal){ .tag = RV_NONE };

@@ -34,6 +34,8 @@ typedef enum {
 } RuleTag;
 typedef struct RuleVal {
     RuleTag tag;
+    bool number; /* RV_OX: a number that the running model computes; as an input of an operator it
+                    takes the type that a number known here would take */
     union {
         Ox ox;
         int64_t i;

@@ -211,6 +211,26 @@ static Ox number_ox(Run *run, const Tree *at, RuleVal v, DType t)
     return ox_integer(g, t, as_int(v));
 }
 
+/* A number that the running model computes as a tensor of type t. */
+static Ox staged_number_ox(Run *run, const Tree *at, Ox number, DType t)
+{
+    if (ox_ok(number) && dtype_is_float(ox_dtype(number)) && dtype_is_int(t))
+        return wrong(run, at, E_VALUE, "a fraction where the operator takes whole numbers").ox;
+    return ox_cast(run->env->g, number, t);
+}
+
+/* v, which is a number, as a 0-d tensor of type t. */
+static Ox any_number_ox(Run *run, const Tree *at, RuleVal v, DType t)
+{
+    return v.tag == RV_OX ? staged_number_ox(run, at, v.ox, t) : number_ox(run, at, v, t);
+}
+
+static bool is_number(RuleVal v)
+{
+    double ignored;
+    return v.tag == RV_OX ? v.number : as_double(v, &ignored);
+}
+
 /* dtype(x), rank(x), cast(x, type), like(number, x) */
 static RuleVal function(Run *run, const Tree *t)
 {
@@ -236,9 +256,9 @@ static RuleVal function(Run *run, const Tree *t)
                          "cast(tensor, type), as in cast(x, float32) or cast(x, dtype(y))");
         return rv_ox(ox_cast(run->env->g, a.ox, (DType)b.i));
     default:
-        if ((a.tag != RV_INT && a.tag != RV_FLOAT && a.tag != RV_BOOL) || b.tag != RV_OX)
+        if (!is_number(a) || b.tag != RV_OX)
             return wrong(run, t, E_USAGE, "like(number, tensor), as in like(0.5, x)");
-        return rv_ox(number_ox(run, t, a, ox_dtype(b.ox)));
+        return rv_ox(any_number_ox(run, t, a, ox_dtype(b.ox)));
     }
 }
 
@@ -278,7 +298,7 @@ static DType number_dtype(Run *run, const OpVersion *v, const RuleVals *args, si
     const FormalArg *f = formal(v, i);
     DType first = DT_NONE;
     for (size_t k = 0; k < args->n; k++) {
-        if (args->at[k].tag != RV_OX)
+        if (args->at[k].tag != RV_OX || args->at[k].number)
             continue;
         const FormalArg *other = formal(v, k);
         if (!f || (other && strcmp(f->type, other->type) == 0))
@@ -320,7 +340,9 @@ static Ox operand(Run *run, const Tree *t, const OpVersion *v, const RuleVals *a
     DType d;
     switch (a.tag) {
     case RV_NONE: return NULL;
-    case RV_OX:   return a.ox;
+    case RV_OX:
+        d = a.number && v ? number_dtype(run, v, args, i) : DT_NONE;
+        return d == DT_NONE ? a.ox : staged_number_ox(run, t, a.ox, d);
     case RV_STR:  return ox_string(run->env->g, a.s);
     case RV_INTS: return ox_ints(run->env->g, a.ints.at, a.ints.n);
     case RV_FLOATS:
