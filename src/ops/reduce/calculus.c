@@ -75,7 +75,8 @@ static Value spacing(Op *op, Type y, int axis)
     return CALL_OP(op, "aten::diff", val_tensor(op->cx, x), val_int(1), val_int(axis));
 }
 
-/* trapezoid and, where row->datum is 1, every partial sum of it. */
+/* trapezoid and, where row->datum is 1, every partial sum of it. Whole numbers are summed as int64
+ * before `dx` multiplies them: uint8 has no product with a negative dx. */
 static Value lower_trapezoid(Op *op)
 {
     Value self = arg_value(op, "y");
@@ -98,10 +99,13 @@ static Value lower_trapezoid(Op *op)
     Value left = CALL_OP(op, "aten::slice", self, dim, val_int(0), val_int(-1));
     Value right = CALL_OP(op, "aten::slice", self, dim, val_int(1), val_none());
     Value pairs = CALL_OP(op, "aten::add", left, right);
-    Value apart = has_param(op, "x") ? spacing(op, y->type, axis) : arg_value(op, "dx");
-    Value twice = CALL_OP(op, "aten::mul", pairs, apart);
+    bool even = !has_param(op, "x");
+    if (!even)
+        pairs = CALL_OP(op, "aten::mul", pairs, spacing(op, y->type, axis));
+    Value twice = running ? CALL_OP(op, "aten::cumsum", pairs, dim)
+                          : CALL_OP(op, "aten::sum", pairs, dims);
     Value area = CALL_OP(op, "aten::mul", twice, half);
-    return running ? CALL_OP(op, "aten::cumsum", area, dim) : CALL_OP(op, "aten::sum", area, dims);
+    return even ? CALL_OP(op, "aten::mul", area, arg_value(op, "dx")) : area;
 }
 
 /* ---- gradient: differences of second order inside, of the first or second at both ends ---- */
