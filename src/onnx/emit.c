@@ -36,8 +36,26 @@ static bool type_fits(const FormalType *f, Type t)
     return t->kind == T_SEQUENCE ? f->seq != 0 : (f->optional | f->optional_seq) != 0;
 }
 
-/* Inputs that share a type variable must be of one type; this is where a missing cast in a lowering
- * shows. Of the inputs of a variadic one the first stands for all. */
+/* Has input i the type of the inputs before it that share its type variable? False after an error:
+ * `Add(float32, int64)` shows a missing cast in a lowering. */
+static bool agrees_with_earlier(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList in,
+                                size_t i)
+{
+    const FormalArg *own = formal_in(ver, (int)i);
+    for (size_t j = 0; j < i && j < ver->n_in; j++) {
+        const FormalArg *other = formal_in(ver, (int)j);
+        if (!in.at[j] || !other->homogeneous || strcmp(other->type, own->type) != 0)
+            continue;
+        if (ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
+            return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, own->name,
+                        dtype_name(ox_dtype(in.at[i])), other->name,
+                        dtype_name(ox_dtype(in.at[j])));
+    }
+    return true;
+}
+
+/* Are the inputs of types that the operator takes, and those that share a type variable of one
+ * type? For a variadic input the first one stands for all. False after an error. */
 static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList in)
 {
     for (size_t i = 0; i < in.n; i++) {
@@ -50,14 +68,8 @@ static bool check_types(Graph *g, const OnnxOp *op, const OpVersion *ver, OxList
         if (f && !type_fits(f, in.at[i]->type))
             return fail(g->cx, E_UNSUPPORTED, "ONNX's %s does not take %s for %s", op->name,
                         type_text(g->cx, in.at[i]->type)->s, a->name);
-        if (f && a->homogeneous)
-            for (size_t j = 0; j < i && j < ver->n_in; j++)
-                if (in.at[j] && formal_in(ver, (int)j)->homogeneous &&
-                    strcmp(formal_in(ver, (int)j)->type, a->type) == 0 &&
-                    ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
-                    return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, a->name,
-                                dtype_name(ox_dtype(in.at[i])), formal_in(ver, (int)j)->name,
-                                dtype_name(ox_dtype(in.at[j])));
+        if (f && a->homogeneous && !agrees_with_earlier(g, op, ver, in, i))
+            return false;
     }
     return true;
 }
@@ -336,7 +348,7 @@ static void use_node(Node *n, Ox *out)
     memcpy(out, there->out, (size_t)n->n_out * sizeof *out);
 }
 
-/* TopK has two outputs even for somebody who wants one. */
+/* TopK has two outputs also where only one is used. */
 static size_t least_outputs(Graph *g, const char *name)
 {
     const OnnxOp *op = onnx_op(g->cx, name);
