@@ -46,7 +46,8 @@ static bool join_transpose(Rewrite *rw, Node *n)
     return ox_ok(x);
 }
 
-/* v's shape as a Reshape's constant one: at most one size may be open, and none 0. */
+/* v's shape as the constant shape of a Reshape. False: more than one size is dynamic, or one may
+ * be 0. */
 static bool constant_shape(Ox v, int64_t *shape)
 {
     int open = 0;
@@ -62,7 +63,8 @@ static bool constant_shape(Ox v, int64_t *shape)
     return open <= 1;
 }
 
-/* The elements stay in order: a Reshape says it, which others join. */
+/* Does n, a Transpose, leave all elements in order? Then it is written as a Reshape, which other
+ * Reshapes can join. */
 static bool moves_nothing(const Node *n)
 {
     int64_t perm[MAX_RANK], last = -1;
@@ -96,7 +98,8 @@ bool pass_transposes(Graph *g, const TidyOptions *o)
     return !graph_has(g, "Transpose") || rewrite(g, o, say_transpose, NULL);
 }
 
-/* The axes of a Squeeze or Unsqueeze as marks of those of its larger side. */
+/* The axes of a Squeeze or Unsqueeze: marked[i] says whether it removes or adds axis i of
+ * `larger`, its input or output with more axes. */
 static bool marked_axes(const Node *n, Ox larger, bool *marked)
 {
     const int64_t *axes;
@@ -111,8 +114,8 @@ static bool marked_axes(const Node *n, Ox larger, bool *marked)
     return true;
 }
 
-/* Where both say the same of axes: those of the one at the larger side, and those of the other one
- * among the rest. */
+/* Squeeze(Squeeze(x, a), b) and Unsqueeze alike: the axes of the node at the side with more
+ * axes, and those of the other node counted among the rest. */
 static bool join_axes(Rewrite *rw, Node *n, const char *op)
 {
     bool wide[MAX_RANK], narrow[MAX_RANK];
@@ -151,7 +154,8 @@ bool is_reshape(const Node *n)
         node_is(n, "Unsqueeze");
 }
 
-/* A 0 in the shape copies a dimension of the very input that would change. */
+/* Are the items of a Reshape's shape known or expressions, and none 0? A 0 would copy a size of
+ * the Reshape's input, which is another tensor once two Reshapes are joined. */
 static bool says_all(Ctx *cx, Ox shape)
 {
     const Dim *items;
@@ -164,8 +168,7 @@ static bool says_all(Ctx *cx, Ox shape)
     return true;
 }
 
-/* A reshape of a reshape is one of the first one's input; none at all where the shape is the old
- * one. */
+/* Reshape(Reshape(x, a), b) -> Reshape(x, b), or x where b is the shape of x. */
 static bool join_reshape(Rewrite *rw, Node *n)
 {
     int64_t shape[MAX_RANK];
@@ -200,16 +203,15 @@ bool pass_reshapes(Graph *g, const TidyOptions *o)
     return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL);
 }
 
-/* Where a Slice begins and ends, along which axis and how far apart: what is not known as numbers
- * or sizes is not joined. */
+/* Starts, ends, axes and steps of one or two Slices, as known numbers or sizes. */
 typedef struct Cuts {
     Dim start[MAX_RANK], end[MAX_RANK];
     int64_t axis[MAX_RANK], step[MAX_RANK];
     int64_t n;
 } Cuts;
 
-/* The axes that a Slice cuts, behind those in c; false where its axes are not known, or one of them
- * is in c already. */
+/* Adds the axes that a Slice cuts to c. False: the axes are not known, or c has one of them
+ * already. */
 static bool add_cuts(const Node *n, Cuts *c)
 {
     const Dim *start, *end;

@@ -26,11 +26,12 @@ static Dim reshape_item(const Node *n, const Dim *items, int64_t count, int64_t 
         others_known &= k == i || (known && v > 0);
     }
     if (others_known && !has_wild)
-        return dim_int(cx, -1); /* also right when the extent is 0: the others are not */
+        return dim_int(cx, -1); /* right for an extent of 0 too, which the other ways are not */
     return copies ? dim_int(cx, 0) : NULL;
 }
 
-/* Extents of at least 1 that are copied leave room for one -1. */
+/* Where all other extents are known or copied from x, and at least 1, the only unknown one
+ * becomes -1. */
 static void reshape_wild(const Node *n, Dim *items, const Dim *were, int64_t count)
 {
     Ctx *cx = n->graph->cx;
@@ -57,7 +58,8 @@ static bool may_be_zero(Ctx *cx, Dim d)
     return lo <= 0;
 }
 
-/* A computed extent that is 0 copies x's at its place. Is it known that this one is 0 then, too? */
+/* A computed extent that is 0 would copy the extent of x at its place. Is that one surely 0 too
+ * in this case? */
 static bool copies_a_zero(Ctx *cx, Ox x, int64_t i, Dim item)
 {
     Dim rest;
@@ -76,7 +78,8 @@ static bool may_be_empty(Ctx *cx, Ox x)
     return ox_rank(x) < 0;
 }
 
-/* Only an empty x has a 0 among the extents. `items` are those to compute. */
+/* May a computed extent be 0, so that Reshape would copy another extent of x? This happens only
+ * where x is empty. items: the shape, of which the extents to compute are expressions. */
 static bool zero_misleads(const Node *n, const Dim *items, int64_t count)
 {
     Ctx *cx = n->graph->cx;
@@ -89,7 +92,7 @@ static bool zero_misleads(const Node *n, const Dim *items, int64_t count)
     return false;
 }
 
-/* The shape in full; what it copies stands in the input. */
+/* The shape in full: extents that 0 would copy are computed too. */
 static Ox reshape_in_full(Node *n, Ox v)
 {
     Dim items[MAX_ITEMS];
@@ -143,8 +146,8 @@ static Ox stand_ins(Node *n, Ox v, StandIn fn)
     return ox_dims(n->graph, items, (size_t)v->n_items);
 }
 
-/* Inputs that are sizes become nodes. Where an operator has a number for what is not known (-1 in a
- * Reshape) it gets that instead. */
+/* Inputs of n that are sizes become nodes. Where the operator has a number for a size that is
+ * not known (-1 in a Reshape) it gets this number instead. */
 bool dims_step(Rewrite *rw, Node *n)
 {
     static const struct {
@@ -185,8 +188,8 @@ static bool has_zero(Ox shape)
     return false;
 }
 
-/* A 0 copies there, always. It does no harm where it copies a 0: x goes by way of [e, e, ..,
- * numel], e being 0 for an empty x, else 1. */
+/* Reshape before 14 has no allowzero: a 0 in the shape always copies. So that it copies a 0, x
+ * is first given the shape [e, e, .., numel], where e is 0 for an empty x, else 1. */
 Verdict legal_reshape(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;

@@ -1,5 +1,5 @@
-/* drop.c - nodes that are not needed: those that nobody uses, those that return their input, those
- * that make a layer's state of zeros. */
+/* drop.c - nodes that are not needed: those whose results are not used, those that return their
+ * input, those that make a layer's state of zeros. */
 #include "tidy/internal.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ typedef struct Live {
     bool *node;
     size_t n;
     bool keep_origins;
-} Live; /* node: by id */
+} Live; /* live nodes, by id */
 
 static uint32_t highest_id(const Graph *g)
 {
@@ -44,7 +44,8 @@ static bool makes_a_size(const Live *l, const Node *n)
     return false;
 }
 
-/* Back to front: when a node is reached, all that could use it have been. */
+/* Marks the live nodes of g. Goes from the last node to the first, so that all nodes that could
+ * use a node come before it. */
 static void mark(Live *l, Graph *g)
 {
     for (size_t i = 0; i < g->outputs.n; i++)
@@ -73,8 +74,8 @@ static bool drop_dead(Graph *g, bool keep_origins)
     return !ctx_failed(g->cx);
 }
 
-/* Before dims are nodes, a value whose size is somebody's symbol stays, though no node uses it
- * yet. */
+/* Removes nodes whose results are not used. As long as sizes are not nodes yet, a value stays
+ * whose size is the origin of a symbol, though no node uses it. */
 bool pass_unused(Graph *g, const TidyOptions *o)
 {
     (void)o;
@@ -120,8 +121,8 @@ static bool does_not_train(Rewrite *rw, const Node *n)
         (!training || (ox_known_ints(n->graph, training, &v, &count) && count == 1 && v[0] == 0));
 }
 
-/* A Slice or Pad of an unchanged shape may still turn an axis around, or crop one side and pad the
- * other. */
+/* Is input number `input` a constant whose items are all v? The shape alone does not say that a
+ * Slice or Pad changes nothing: it may reverse an axis, or crop one side and pad the other. */
 static bool all_are(const Node *n, int input, int64_t v)
 {
     const int64_t *x;
@@ -136,8 +137,8 @@ static bool all_are(const Node *n, int input, int64_t v)
     return true;
 }
 
-/* To the size that it has: each item is where it was, in all modes. A scale may say another place
- * than the size does. */
+/* Does Resize give the size that its input has already, by `sizes`? Then every item stays in its
+ * place in all modes. By `scales` it may read at other places. */
 static bool keeps_size(Rewrite *rw, const Node *n)
 {
     bool crops = strcmp(node_str(n, "coordinate_transformation_mode", "half_pixel"),
@@ -153,8 +154,8 @@ static bool is_one_of(const Node *n, const char *const *ops, size_t count)
     return false;
 }
 
-/* Is n's first output its first input? A ReduceSum of no axes is none for floats: the sum of -0.0
- * is 0.0. */
+/* Does n give its first input unchanged? A ReduceSum of no axes does not for floats: the sum of
+ * -0.0 is 0.0. */
 static bool is_identity(Rewrite *rw, const Node *n)
 {
     static const char *const by_shape[] = { "Reshape",   "Expand",    "Flatten",   "Squeeze",
@@ -183,9 +184,9 @@ static bool is_identity(Rewrite *rw, const Node *n)
         same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
-/* x + 0 and x - 0, x * 1 and x / 1, x and true, x or false, where the result is x itself: of its
- * type and shape. Of floats it is -0.0 that adds nothing, and 0.0 that takes nothing away: -0.0 +
- * 0.0 is 0.0. A weight that is 1 or 0 today stays where its name is looked for. */
+/* For x + 0, x - 0, x * 1, x / 1, x and true, x or false: is v a constant of which every item is
+ * this number? For floats the sign of 0 counts: x + -0.0 and x - 0.0 are x, but -0.0 + 0.0 is
+ * 0.0. A constant with a name is a weight and does not count. */
 static bool all_items_are(Graph *g, Ox v, double wanted)
 {
     int64_t n = is_const(v) && !v->k->name ? const_numel(v->k) : 0;
@@ -202,7 +203,7 @@ static bool all_items_are(Graph *g, Ox v, double wanted)
     return true;
 }
 
-/* Which input the result is; -1 for none. */
+/* Which of its inputs n gives unchanged; -1: none. */
 static int neutral(Rewrite *rw, const Node *n)
 {
     static const struct {
@@ -226,7 +227,7 @@ static int neutral(Rewrite *rw, const Node *n)
     return -1;
 }
 
-/* A recurrent layer begins with 0 where nothing is given. */
+/* Is v all zeros? An input of zeros for the first state of a recurrent layer is left out. */
 static bool all_zeros(Graph *g, Ox v)
 {
     static const char *const keep[] = { "Expand",  "Slice",     "Reshape", "Unsqueeze",
@@ -274,7 +275,7 @@ static bool drop_empty(Rewrite *rw, Node *n)
     return ox_ok(y);
 }
 
-/* An Identity that gives an output its name stays where its input cannot carry it. */
+/* An Identity goes, except where it is an output of the graph whose input cannot be one itself. */
 static bool drop_identity(Rewrite *rw, Node *n)
 {
     drop_zero_states(n);

@@ -20,7 +20,7 @@ typedef struct Norm {
     int64_t channels, outer;
     bool is_bias;
 } Norm;
-/* outer: a turned convolution's weight has the channels inside of its inputs */
+/* outer: for a ConvTranspose, whose weight has the output channels along axis 1 */
 
 static double real_at(DType t, const void *p, int64_t i)
 {
@@ -35,7 +35,8 @@ static void set_real(DType t, void *p, int64_t i, double v)
         ((float *)p)[i] = (float)v;
 }
 
-/* Millions of elements: eight at a time is what compilers make vectors of. */
+/* v *= f. Weights have millions of elements, and compilers make vector instructions of eight at
+ * a time. */
 static void scale(DType t, void *p, int64_t n, double f)
 {
     int64_t i = 0;
@@ -46,7 +47,7 @@ static void scale(DType t, void *p, int64_t n, double f)
         set_real(t, p, i, real_at(t, p, i) * f);
 }
 
-/* In double, rounded once. */
+/* Computes the new weight or bias in double, and rounds once. */
 static bool compute_norm(Ctx *cx, const Norm *a, uint8_t *out)
 {
     const Const *of[] = { a->scale, a->shift, a->mean, a->var, a->bias };
@@ -111,8 +112,9 @@ static Str bias_name(Ctx *cx, const Const *weight, const Const *bias)
     return str_fmt(cx, "%.*sbias.bn", (int)(weight->name->len - strlen("weight")), weight->name->s);
 }
 
-/* What a batch norm behind a convolution does to its weight and bias. False when it trains, when
- * somebody else wants the convolution's result or weight, or when a number is not a constant. */
+/* What a batch norm behind a convolution does to its weight and bias. False: the batch norm is
+ * in training mode, the convolution's result or weight has other uses, or a number is not a
+ * constant. */
 static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
 {
     if (node_int(bn, "training_mode", 0) || bn->n_out > 1 || !used_once(rw, conv->out[0]) ||
@@ -160,7 +162,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
     if (!ox_ok(y))
         return false;
     if (n->graph->nodes.n > from)
-        y->node->at = conv->at; /* it is the convolution that people look for */
+        y->node->at = conv->at; /* messages name the convolution's line */
     replace(rw, n->out[0], y);
     return true;
 }
@@ -173,7 +175,7 @@ bool pass_conv_bn(Graph *g, const TidyOptions *o)
 
 /* ---- MatMul and Add ---- */
 
-/* Does c stretch to [rows, columns] and to nothing larger? */
+/* Does c broadcast to the product's [rows, columns], and the product not to a larger c? */
 static bool fits_gemm(Ctx *cx, Ox c, Ox product)
 {
     int rank = ox_rank(c);

@@ -12,7 +12,8 @@
 #include "tidy/tidy.h"
 
 typedef struct Rewrite Rewrite;
-/* False after an error. A node whose outputs have all been replaced goes. */
+/* Handles one node; false after an error. A node whose outputs have all been replaced is
+ * removed. */
 typedef bool (*StepFn)(Rewrite *rw, Node *n);
 /* Looks at the whole graph before anything changes. */
 typedef void (*PlanFn)(Rewrite *rw, const Graph *g);
@@ -22,30 +23,31 @@ struct Rewrite {
     const TidyOptions *o;
     PlanFn plan; /* or NULL */
     StepFn step;
-    uint32_t *uses; /* by value id, as the pass begins; outputs of graphs count */
+    uint32_t
+        *uses; /* how often each value is used, by id, when the pass begins; graph outputs count */
     size_t n_uses;
     Map by_storage; /* where a constant's bytes begin -> number of uses */
     Map to;         /* replaced value -> its replacement */
-    void *arg;      /* the pass's own */
-    bool by_bytes;  /* by_storage is wanted */
+    void *arg;      /* data of the pass itself */
+    bool by_bytes;  /* the pass asks for by_storage */
     bool placed;    /* the step has put the node into the list itself */
 };
 
 MUST_USE bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 MUST_USE bool rewrite_planned(Graph *g, const TidyOptions *o, PlanFn plan, StepFn step, void *arg);
-/* The same for a step that asks storage_uses. */
+/* rewrite() for a step that calls storage_uses. */
 MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void *arg);
 /* Is there such a node, in g or a graph inside it? A pass that would find none need not build the
  * list anew. */
 bool graph_has(const Graph *g, const char *op);
-/* What stands in v's place by now. */
+/* The value that stands in v's place by now. */
 Ox current(const Rewrite *rw, Ox v);
-/* Have outputs of n been replaced, and all that anybody wants? */
+/* Have outputs of n been replaced, and among them all that are used? */
 bool gone(const Rewrite *rw, const Node *n);
 void replace(Rewrite *rw, Ox from, Ox to);
-/* How many inputs and outputs want v. */
+/* How many inputs of nodes, and outputs of graphs, are v. */
 uint32_t uses_of(const Rewrite *rw, Ox v);
-/* How many want the bytes that begin where k's do, under whatever shape. */
+/* How many uses the bytes have that begin where k's do, in any shape. */
 uint32_t storage_uses(const Rewrite *rw, const Const *k);
 static inline bool used_once(const Rewrite *rw, Ox v) { return uses_of(rw, v) == 1; }
 
@@ -71,8 +73,8 @@ extern const int ort_kernels_count;
 
 /* ---- the passes ---- */
 
-/* In the order and with the sentences of tidy.c; drop-*, join-* and fuse-* stand in the files of
- * those words. */
+/* The passes, in the order of tidy.c, which has a sentence for each. drop-*, join-* and fuse-*
+ * are in drop.c, combine.c and fuse.c. */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
 bool pass_complex(Graph *g, const TidyOptions *o);
@@ -93,6 +95,6 @@ bool pass_linears(Graph *g, const TidyOptions *o);
 bool pass_slices(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
-bool dims_step(Rewrite *rw, Node *n); /* its step: legalise makes shapes too */
+bool dims_step(Rewrite *rw, Node *n); /* the step of pass_dims, which legalise calls too */
 
 #endif

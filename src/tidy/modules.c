@@ -21,7 +21,7 @@ enum { LARGE = 1024 }; /* bytes: a constant that may go to a file of its own can
 
 static bool is_border(const Node *n) { return str_is(n->domain, BORDER_DOMAIN); }
 
-/* v, as the nodes of one call in g see it. */
+/* A border node for v in g: the nodes of this call use its output in place of v. */
 static Ox border(Rewrite *rw, Graph *g, Ox v, Str call)
 {
     Map *borders = rw->arg;
@@ -61,7 +61,7 @@ bool pass_borders(Graph *g, const TidyOptions *o)
 
 typedef void (*SlotFn)(void *arg, Ox *at);
 
-/* Another function's body needs nothing of outside. */
+/* Is this attribute the body of a function, which uses no value from outside? */
 static bool is_closed(const Attr *a)
 {
     return a->kind == ATTR_GRAPH && strcmp(a->name, FUNCTION_BODY) == 0;
@@ -88,8 +88,8 @@ static Ox behind(Ox v)
     return v;
 }
 
-/* The value behind a border takes over as an output; one that cannot be an output of g has an
- * Identity in the border's place. */
+/* Removes the border at an output of g: the value in front of it becomes the output, by an
+ * Identity where it cannot be one itself. */
 static void bare_output(Graph *g, Ox *at)
 {
     Ox v = behind(*at);
@@ -128,23 +128,22 @@ static void drop_borders(Graph *g)
 /* ---- the nodes of a graph and their calls ---- */
 
 typedef struct Item {
-    Node *n;  /* NULL: what stood here has moved into a function */
-    Str call; /* the outermost call that is not looked at yet, a line of pt2onnx_node.calls; NULL:
-                 none */
-    const char *rest; /* the lines behind it */
-    int depth;        /* how many lines are before it */
+    Node *n;  /* NULL: the node that stood here has moved into a function */
+    Str call; /* the outermost call not handled yet, a line of pt2onnx_node.calls; NULL: none */
+    const char *rest; /* the lines behind `call` */
+    int depth;        /* how many lines stand before `call` */
 } Item;
 typedef VEC(Item) Items;
 
-/* One graph. What is asked of all its items is counted once, so that the work for a call is that of
- * the items from its first to its last. */
+/* The outlining of one graph. Uses are counted once for the whole graph, so that the work for a
+ * call depends on the items from its first to its last alone. */
 typedef struct Outline {
     Ctx *cx;
     Graph *g;
     Items items;
     Map left;  /* call -> how many items it has */
     Map uses;  /* value -> how often items and outputs of g need it */
-    Map given; /* value that is in a body by now -> the call's output, which stands for it in g */
+    Map given; /* value that has moved into a body -> the call's output that replaces it in g */
 } Outline;
 
 static void next_call(Ctx *cx, Item *it)
@@ -212,11 +211,11 @@ typedef struct Cut {
     Graph *body;
     Str call;
     Called name;
-    Items before, mine, after; /* what others need before it; its own; what needs it. All that was
-                                  from `first` to `end` */
+    Items before, mine, after; /* the items from first to end: before the call, in it, and those
+                                  that need its results */
     size_t first, end;
-    Map inside, late; /* the nodes of mine, of after */
-    Map fed;          /* value of outside -> the body's input */
+    Map inside, late; /* the nodes of `mine`, and of `after` */
+    Map fed;          /* value from outside -> the body's input */
     VEC(Ox) in;
     const Map *looked_for;
     bool found;
@@ -239,7 +238,8 @@ static bool needs(Cut *c, Node *n, const Map *some)
     return c->found;
 }
 
-/* The items from the call's first to its last. False: one of its own needs what needs it. */
+/* Sorts the items from the call's first to its last into before, mine and after. False: an item
+ * of the call needs a result of `after`. */
 static bool part(Cut *c)
 {
     intptr_t left = (intptr_t)map_get(&c->of->left, c->call);
@@ -269,7 +269,7 @@ static bool stays_inside(const Const *k)
         dtype_bytes(k->dtype, (uint64_t)const_numel(k)) <= LARGE;
 }
 
-/* A weight keeps its name as an input, what a node makes has none. */
+/* The name of a body's input: that of a weight; NULL for a value that a node makes. */
 static Str input_name(Ox v)
 {
     if (v->kind == OX_CONST)
@@ -300,8 +300,8 @@ static void feed(void *arg, Ox *at)
     *at = input;
 }
 
-/* n in g. A copy, because a weight that is computed while the file is written may hold n, which
- * then needs its constants (weights.c). */
+/* A copy of n for the body g. n itself stays as it is: a recipe of weights.c may hold n with its
+ * constants. */
 static Node *moved(Graph *g, const Node *n)
 {
     Node *m = new(g->cx, Node);
@@ -337,8 +337,8 @@ static void move_in(Cut *c)
         each_need(c->mine.at[i].n, feed, c);
 }
 
-/* What others need of it is what it gives, in the order of making: that is the same for all
- * calls. */
+/* The outputs of the body: values that items outside of it need, in the order in which they are
+ * made, which is the same for all calls of the module. */
 static void find_outputs(Cut *c)
 {
     for (size_t i = 0; i < c->mine.n; i++) {
@@ -349,7 +349,7 @@ static void find_outputs(Cut *c)
     }
 }
 
-/* The call stands where the module does. */
+/* The node that calls the function; its position is that of the module. */
 static Node *make_call(Cut *c)
 {
     Ctx *cx = c->cx;
@@ -380,10 +380,11 @@ static Node *make_call(Cut *c)
         v->is_output = true;
         map_put(cx, &c->of->given, v, out[i]);
     }
-    return g->nodes.at[--g->nodes.n]; /* its place in the list is given by put_back */
+    return g->nodes.at[--g->nodes.n]; /* put_back inserts it into the list */
 }
 
-/* Without the module's path: "layer1.0.fc.weight" is "fc.weight" in layer1.0. */
+/* Names the body's inputs without the module's path: "layer1.0.fc.weight" is "fc.weight" in
+ * layer1.0. */
 static void shorten_inputs(Cut *c)
 {
     const Str path = c->name.path;
@@ -398,8 +399,9 @@ static void shorten_inputs(Cut *c)
 
 static bool outline(Graph *g, Items items);
 
-/* In the place of its items: those before it, the call, those after it, against the end, so that
- * what is still to be looked at has no gaps. */
+/* Replaces the items from first to end by those before the call, the call, and those after it.
+ * They are moved to the end of the range, so that the items to handle next have no gaps. Gives
+ * the first of them. */
 static size_t put_back(Cut *c, Node *call)
 {
     Item *at = c->of->items.at;
@@ -415,7 +417,7 @@ static size_t put_back(Cut *c, Node *call)
     return from;
 }
 
-/* The nodes of a call stay where they are; calls within it may still be cut out. */
+/* The nodes of this call stay where they are. Calls within it may still be cut out. */
 static void leave(Cut *c)
 {
     Outline *o = c->of;
@@ -456,7 +458,7 @@ static bool cut_out(Outline *o, size_t *first)
     return !ctx_failed(c.cx);
 }
 
-/* The graphs inside what has stayed. */
+/* Outlines the graphs inside an item that has stayed. */
 static bool outline_inside(const Item *it)
 {
     for (int a = 0; a < it->n->n_attr; a++)
@@ -466,7 +468,7 @@ static bool outline_inside(const Item *it)
     return true;
 }
 
-/* Of g's nodes, as they stood. */
+/* Cuts the calls out of g. items: the nodes of g, in their order. */
 static bool outline(Graph *g, Items items)
 {
     Outline o = { .cx = g->cx, .g = g, .items = items };

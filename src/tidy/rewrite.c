@@ -65,7 +65,7 @@ uint32_t storage_uses(const Rewrite *rw, const Const *k)
 
 /* ---- replacing ---- */
 
-/* Names of outputs move along at the end, in fix_outputs. */
+/* See internal.h. The name of an output moves to its replacement at the end, in fix_outputs. */
 void replace(Rewrite *rw, Ox from, Ox to)
 {
     if (from == to)
@@ -100,7 +100,8 @@ bool gone(const Rewrite *rw, const Node *n)
     return false;
 }
 
-/* Keep n, unless an equal node is there already; while nothing has changed there is none. */
+/* Keeps n, unless an equal node is in the new list already. As long as the pass has changed
+ * nothing there can be none. */
 static void keep(Rewrite *rw, Node *n)
 {
     Node *same = rw->to.n == 0 && share_is_stale(n->graph) ? n : node_share(n);
@@ -116,9 +117,9 @@ static void keep(Rewrite *rw, Node *n)
 
 static bool rewrite_graph(Rewrite *rw, Graph *g);
 
-/* One node of the old list: its inputs as they are by now, its subgraphs rebuilt, then the step.
- * What the step has emitted takes n's place in the program; n itself stays unless it is replaced.
- */
+/* Handles one node of the old list: replaces its inputs, rebuilds its subgraphs, then calls the
+ * step. Nodes that the step emits get n's position in the program. n itself stays unless it is
+ * replaced. */
 static bool rewrite_node(Rewrite *rw, Node *n)
 {
     Graph *g = n->graph;
@@ -146,7 +147,8 @@ static void mark_output(Ox v, bool is)
         v->is_output = is;
 }
 
-/* An output is a named node of its own graph, and no other output. */
+/* An output of a graph must be made by a node of this graph, have a name, and be no other
+ * output. */
 static void fix_outputs(Rewrite *rw, Graph *g)
 {
     for (size_t i = 0; i < g->outputs.n; i++)
@@ -172,7 +174,7 @@ static bool rewrite_graph(Rewrite *rw, Graph *g)
     Node **old = g->nodes.at;
     size_t n = g->nodes.n;
     size_t cap = g->nodes.cap;
-    Node **list = new_array(rw->cx, Node *, cap); /* about as many again */
+    Node **list = new_array(rw->cx, Node *, cap); /* most passes leave about as many nodes */
     if (!list)
         return false;
     g->nodes.at = list;

@@ -15,7 +15,8 @@
 
 /* ---- what multiplies by a weight ---- */
 
-/* axis: the channels in its result; of_weight: in the weight. */
+/* An operator that is linear in a weight. axis: that of the channels in its result; of_weight:
+ * in the weight. */
 typedef struct Linear {
     Node *n;
     Ox weight, bias;
@@ -23,7 +24,7 @@ typedef struct Linear {
     int64_t channels;
 } Linear;
 
-/* The uses of values that this pass has made are those of what they replace. */
+/* Is v used once? A value that this pass has made has the uses of the value that it replaces. */
 static bool once(const Rewrite *rw, Ox v)
 {
     const MapEntry *e = map_find(rw->arg, v);
@@ -60,15 +61,15 @@ static bool linear_of(const Rewrite *rw, const Graph *g, Ox v, Linear *out)
     return bias_fits && dim_known(ox_dim(n->in[1], of_weight), &out->channels);
 }
 
-/* Has this weight a use that is not the one that changes? One that was changed before is made by a
- * node here. */
+/* Has the weight no other use than the operator that changes? A weight that this pass has
+ * changed before is made by a node, and has none. */
 static bool weight_is_mine(const Rewrite *rw, Ox w)
 {
     return is_const(w) ? storage_uses(rw, w->k) == 1 : w->kind == OX_NODE && map_find(rw->arg, w);
 }
 
-/* A number for each channel along `axis` of a tensor of that rank, as such along axis `to` of one
- * of rank `to_rank`; NULL: it is none. */
+/* v, a number for each channel along `axis` of a tensor of this rank, reshaped to lie along axis
+ * `to` of one of rank `to_rank`; NULL: v is something else. */
 static Ox channel_numbers(Graph *g, Ox v, int64_t channels, int rank, int axis, int to_rank, int to)
 {
     int64_t shape[MAX_RANK];
@@ -108,7 +109,7 @@ static Ox remade(Rewrite *rw, const Linear *l, Ox weight, Ox bias)
     return y;
 }
 
-/* l * s; NULL: it cannot be said so. */
+/* l * s as l with other weights; NULL: there is no such form. */
 static Ox scaled(Rewrite *rw, const Linear *l, Ox s)
 {
     Graph *g = l->n->graph;
@@ -124,7 +125,7 @@ static Ox scaled(Rewrite *rw, const Linear *l, Ox s)
     return remade(rw, l, weight, bias);
 }
 
-/* l + c; a MatMul has no place for it. */
+/* l + c as l with another bias; NULL: there is no such form (a MatMul has no bias). */
 static Ox moved(Rewrite *rw, const Linear *l, Ox c)
 {
     Graph *g = l->n->graph;
@@ -185,8 +186,7 @@ static bool fuse_number(Rewrite *rw, Node *n)
 
 /* ---- Pad and Conv ---- */
 
-/* Pads of zeros at both ends of the axes that a convolution slides over; false for any other
- * Pad. */
+/* The pads of a Pad by zeros of the spatial axes alone. False: it is another Pad. */
 static bool border(const Node *pad, int64_t *pads, int spatial)
 {
     const int64_t *p, *axes = NULL;

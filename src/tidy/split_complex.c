@@ -9,8 +9,8 @@
  * of loops and branches included, follow. What is not in the list below is refused by name. */
 #include "tidy/internal.h"
 
-/* Nodes that see a complex value, found before any of them is replaced; and graph inputs with what
- * replaces them. */
+/* Nodes with complex inputs or outputs, found before any of them is replaced; and complex graph
+ * inputs (from) with their replacements (to). */
 typedef struct Pairs {
     Map touched;
     VEC(Ox) from, to;
@@ -22,19 +22,20 @@ static bool is_complex(Ox v)
     return v && v->type && v->type->kind == T_TENSOR && dtype_is_complex(ox_dtype(v));
 }
 
-/* What stands for v: a constant's own bytes, the replacement of anything else. */
+/* The float tensor that stands for v: a constant with the same bytes, or the replacement of any
+ * other value. */
 static Ox pair_of(Rewrite *rw, Graph *g, Ox v)
 {
     v = current(rw, v);
     return is_complex(v) && v->kind == OX_CONST ? ox_const(g, const_as_pairs(rw->cx, v->k)) : v;
 }
 
-/* The rank that complex input i had. */
+/* The rank of the complex value that this pair stands for. */
 static int rank_of(Ox pair) { return ox_rank(pair) - 1; }
 
 /* ---- making a node again ---- */
 
-enum { MORE = 4 }; /* inputs, and attributes, that are set besides the node's own: at most */
+enum { MORE = 4 }; /* most inputs, and most attributes, that are set besides the node's own */
 typedef struct Again {
     Ox *in;
     Attr *attr;
@@ -132,7 +133,7 @@ static bool transpose(Rewrite *rw, Node *n)
     return make_again(rw, n, &a);
 }
 
-/* axis counts from the front. */
+/* Operators with an `axis`: it counts from the front, as the pair has one axis more at the end. */
 static bool by_axis(Rewrite *rw, Node *n)
 {
     Again a;
@@ -143,7 +144,7 @@ static bool by_axis(Rewrite *rw, Node *n)
     return make_again(rw, n, &a);
 }
 
-/* So do axes that are an input. */
+/* Makes axes that are an input count from the front. */
 static bool axes_from_front(Rewrite *rw, Graph *g, Ox *axes, int rank)
 {
     const int64_t *at;
@@ -171,7 +172,7 @@ static bool by_axes(Rewrite *rw, Node *n)
     return make_again(rw, n, &a);
 }
 
-/* Both parts of an element are where the index says. */
+/* GatherElements and ScatterElements: both parts of an element lie where the index says. */
 static bool by_elements(Rewrite *rw, Node *n)
 {
     Again a;
@@ -197,7 +198,7 @@ static bool where(Rewrite *rw, Node *n)
     return make_again(rw, n, &a);
 }
 
-/* The parts apart, where other values are filled in. */
+/* Pads both parts by themselves, where the value that is filled in has different parts. */
 static bool pad_parts(Rewrite *rw, Node *n, const Again *a, Ox re, Ox im)
 {
     Ox last = ox_ints(n->graph, (int64_t[]){ -1 }, 1);
@@ -214,7 +215,7 @@ static bool pad_parts(Rewrite *rw, Node *n, const Again *a, Ox re, Ox im)
     return ox_ok(out);
 }
 
-/* The value that is filled in is the same in both parts as a rule: 0. */
+/* Pad: the value that is filled in mostly has the same parts, 0 and 0. */
 static bool pad(Rewrite *rw, Node *n)
 {
     Again a;
@@ -240,7 +241,7 @@ static bool pad(Rewrite *rw, Node *n)
     return re == im ? make_again(rw, n, &a) : pad_parts(rw, n, &a, re, im);
 }
 
-/* The last two axes are the matrix: the parts go in front of them, and back. */
+/* Trilu works on the last two axes: the axis of parts is moved in front of them, and back. */
 static bool trilu(Rewrite *rw, Node *n)
 {
     Again a;
@@ -259,7 +260,7 @@ static bool trilu(Rewrite *rw, Node *n)
     return ox_ok(out);
 }
 
-/* An element is there when one of its parts is. */
+/* NonZero: a complex element is not 0 when one of its parts is not. */
 static bool non_zero(Rewrite *rw, Node *n)
 {
     Graph *g = n->graph;
@@ -314,7 +315,7 @@ static const Pairable pairables[] = {
 
 /* ---- the pass ---- */
 
-/* Pair and OfPair are what they are given. */
+/* The pass's step. Pair and OfPair are replaced by their inputs. */
 static bool step(Rewrite *rw, Node *n)
 {
     Pairs *p = rw->arg;
@@ -335,8 +336,8 @@ static bool step(Rewrite *rw, Node *n)
                 n->name->s);
 }
 
-/* Complex inputs of g and of the graphs in it get inputs of their own; nodes that see anything
- * complex are noted. */
+/* Gives g, and the graphs in it, a float input for each complex one, and notes the nodes with
+ * complex inputs or outputs. */
 static void look(Pairs *p, Graph *g)
 {
     for (size_t i = 0; i < g->inputs.n; i++) {

@@ -8,10 +8,10 @@
 
 typedef struct TidyOptions {
     int opset;
-    bool keep_weights; /* no initializer may differ from its state_dict entry */
-    bool target_ort;   /* wrap casts where ONNX Runtime's CPU has no kernel; false: pure ONNX */
-    bool functions;    /* nodes know calls of modules that become functions */
-    const char *dump_after; /* pass name, or NULL */
+    bool keep_weights; /* every initializer stays equal to its state_dict entry */
+    bool target_ort;   /* casts go around operators for which ONNX Runtime's CPU has no kernel */
+    bool functions;    /* calls of modules, which nodes know, become functions */
+    const char *dump_after; /* name of the pass after which the graph is printed; NULL: none */
     void (*dump)(void *user, const char *pass, Str text);
     void *dump_user;
 } TidyOptions;
@@ -21,11 +21,11 @@ typedef struct Pass {
     bool (*run)(Graph *g, const TidyOptions *o);
     const char *what;
 } Pass;
-extern const Pass tidy_passes[]; /* ends with name NULL */
+extern const Pass tidy_passes[]; /* the last one has the name NULL */
 
 MUST_USE bool tidy(
     Graph *g,
-    const TidyOptions *o); /* runs all, legalise too; false after an error (refusals are in cx) */
+    const TidyOptions *o); /* runs all passes; false after an error (refusals are in cx) */
 MUST_USE bool legalise(Graph *g, const TidyOptions *o);
 
 #endif

@@ -18,7 +18,7 @@ static Node *reshape_of(Ox v)
     return v && v->kind == OX_NODE && v->out == 0 && is_reshape(v->node) ? v->node : NULL;
 }
 
-/* Nobody else wants it, and nobody knows its name. What a pass has made has no count yet. */
+/* Has v no name and no other use? A value that this pass has made has no count yet. */
 static bool is_between(const Rewrite *rw, Ox v) { return uses_of(rw, v) <= 1 && !v->name; }
 
 /* ---- a Linear of more than two axes ---- */
@@ -46,7 +46,7 @@ static Ox flattened(Ctx *cx, Ox v)
     return rows ? x : NULL;
 }
 
-/* A Gemm's weight as a MatMul's; NULL where that needs a node that stays. */
+/* A Gemm's weight in the form for MatMul; NULL: this would need a node that stays in the model. */
 static Ox weight_of(Rewrite *rw, const Node *gemm)
 {
     Ox w = gemm->in[1];
@@ -122,8 +122,8 @@ static bool split_axes(Ctx *cx, Ox from, Ox to, int *first)
     return k == ox_rank(to);
 }
 
-/* Is there nothing to compute for x in this shape: one dynamic size, or all open ones where x has
- * them? */
+/* Can x be reshaped to this shape without computing a size: is one size dynamic at most, or do
+ * all dynamic ones stand where x has them? */
 static bool shape_is_free(Ctx *cx, Ox x, const Dim *shape, int rank)
 {
     int open = 0;
@@ -136,8 +136,8 @@ static bool shape_is_free(Ctx *cx, Ox x, const Dim *shape, int rank)
     return open <= 1 || elsewhere == 0;
 }
 
-/* n, a Reshape behind a Transpose, said before it; NULL: it cannot be. from: what the new Reshape
- * may be joined with. */
+/* Reshape n behind a Transpose as a Reshape before one; NULL: that is not possible. from: the
+ * value that is reshaped, whose own Reshape the new one may join. */
 static Ox moved(Rewrite *rw, const Node *n, Ox from)
 {
     Graph *g = n->graph;
@@ -166,7 +166,8 @@ static Ox moved(Rewrite *rw, const Node *n, Ox from)
     return ox_g_with(g, "Transpose", INPUTS(parts), INT_LIST("perm", place, (size_t)count));
 }
 
-/* Where another Reshape, before it, or another Transpose behind it takes it up. */
+/* Moves a Reshape in front of a Transpose where another Reshape before it, or another Transpose
+ * behind it, can be joined then. */
 static bool move_view(Rewrite *rw, Node *n)
 {
     bool last = node_is(n, "Transpose") && reshape_of(n->in[0]) && is_between(rw, n->in[0]);

@@ -12,7 +12,7 @@
  * folded. */
 #include "tidy/internal.h"
 
-/* A constant just made; NULL when it could not be: the error is set. */
+/* v, a constant just made; NULL after an error. */
 static Ox there(Ox v) { return ox_ok(v) ? v : NULL; }
 
 /* ---- views ---- */
@@ -28,7 +28,8 @@ static const Const *transposed(Ctx *cx, const Node *n, const Const *k)
     return const_permute(cx, k, perm);
 }
 
-/* Bounds and steps known; how many items each axis keeps is what inference found. */
+/* Slice(k) as a view of k, where bounds and steps are known. How many items each axis keeps was
+ * found by inference. */
 static const Const *sliced(Ctx *cx, const Node *n, const Const *k)
 {
     const int64_t *start;
@@ -57,7 +58,8 @@ static const Const *sliced(Ctx *cx, const Node *n, const Const *k)
     return k;
 }
 
-/* Gather of one place along its axis, known; what it keeps of k. */
+/* Does n gather one known position of its input along an axis? *axis: this axis; *at: the
+ * position. */
 static bool gathers_one(const Node *n, int64_t *axis, int64_t *at)
 {
     const int64_t *index;
@@ -97,7 +99,7 @@ static const Const *view_of(Ctx *cx, const Node *n, const Const *k)
         : NULL;
 }
 
-/* "fc.weight.t": what became of an entry, in one word a step */
+/* The name of a view of a weight: its state_dict entry, and a word for each step. "fc.weight.t" */
 static Str view_name(Ctx *cx, const Node *n, const Const *k)
 {
     static const struct {
@@ -113,7 +115,7 @@ static Str view_name(Ctx *cx, const Node *n, const Const *k)
     return derived_name(cx, k, ".reshape");
 }
 
-enum { MAX_FOLDED = 16 }; /* results of a node */
+enum { MAX_FOLDED = 16 }; /* most results of a node that is folded */
 
 /* ---- recipes ---- */
 
@@ -136,7 +138,8 @@ static bool run_recipe(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     return true;
 }
 
-/* The result of the first named input's operator: "conv.weight.mul" */
+/* The name of a computed weight: its first input with a name, and the operator.
+ * "conv.weight.mul" */
 static Str recipe_name(Ctx *cx, const Node *n)
 {
     for (int i = 0; i < n->n_in; i++) {
@@ -181,22 +184,21 @@ static bool is_weight(const Const *k) { return k->name || k->storage || k->deriv
 
 /* What it takes to have a value as a constant. */
 typedef struct Cost {
-    Ox value; /* the constant */
-    uint64_t freed,
-        work;    /* bytes of the model that nobody needs then; elements that are computed */
-    int nodes;   /* that nobody needs then */
-    bool shared; /* something else needs a weight that it is made of */
+    Ox value;             /* the constant; NULL: not made yet */
+    uint64_t freed, work; /* bytes of weights no longer needed; elements to compute */
+    int nodes;            /* nodes no longer needed */
+    bool shared;          /* a weight of which it is made has other uses */
 } Cost;
 
 /* A value that would be a larger constant waits: what is made of it may be smaller, or save enough
  * nodes. */
 typedef struct Waiting {
-    Map costs; /* Ox, or the Source of a constant made here -> Cost */
-    Map parts; /* Const -> how many nodes take one place of it: the experts of a layer in one
-                  weight */
+    Map costs; /* value, or the Source of a constant made here -> Cost */
+    Map parts; /* Const -> number of nodes that take one position of it (the experts of a layer) */
 } Waiting;
 
-/* What one node of several is worth, and one alone; what is too much to compute, and to try. */
+/* How many bytes a constant may grow for each of several nodes that go, and for one alone; the
+ * most work for a recipe, and for a trial. */
 enum {
     NODE_BYTES = 64 << 10,
     LONE_NODE_BYTES = 16 << 10,
@@ -220,7 +222,7 @@ static uint64_t reads_of(const Node *n, int i)
     return reads;
 }
 
-/* What it takes to have input i of n. */
+/* The cost of input i of n as a constant. */
 static Cost cost_of(Rewrite *rw, const Node *n, int i)
 {
     Waiting *w = rw->arg;
@@ -243,7 +245,7 @@ static Cost cost_of(Rewrite *rw, const Node *n, int i)
     return c;
 }
 
-/* The inputs' costs and its own. */
+/* The cost of n's results as constants: that of its inputs, and its own. */
 static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
 {
     *out = (Cost){ .nodes = 1 };
@@ -290,9 +292,10 @@ static bool may_fold(Rewrite *rw, const Node *n)
     return true;
 }
 
-/* Whether a fold is defined may rest on the values: no integer is -inf, nothing is divided by 0; or
- * on the form. Those of no more than a million elements are tried; of larger weights such operators
- * stay nodes, since a recipe runs when it is too late to say no. */
+/* Can n be computed by its fold? For some operators this depends on the values: a division by 0,
+ * or -inf as an integer, has no result. These are tried, up to a million elements; for larger
+ * weights the operator stays a node, since a recipe runs while the file is written, when it is
+ * too late to refuse. */
 static bool computes(Ctx *cx, Node *n)
 {
     const Const *k[MAX_FOLDED];
@@ -335,7 +338,8 @@ static Node *with_own_inputs(Ctx *cx, const Node *n)
     return m->in ? m : NULL;
 }
 
-/* n with constants for what waits; n itself where nothing does. NULL without memory. */
+/* n with constants in place of the inputs that wait (Waiting); n itself where none does. NULL
+ * without memory. */
 static Node *of_constants(Rewrite *rw, Node *n)
 {
     const Waiting *w = rw->arg;
@@ -372,8 +376,8 @@ static bool same_dims(const Const *a, const Const *b)
         (a->rank == 0 || memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) == 0);
 }
 
-/* k with 0 for what no `to` is; NULL where c takes some of it. c takes its first side where it is
- * true. */
+/* k with 0 in place of items that are no whole numbers of type `to`; NULL: the Where with
+ * condition c takes one of those. first: k is the side that the Where takes where c is true. */
 static Ox cleaned(Graph *g, const Const *k, const Const *c, bool first, DType to)
 {
     int64_t n = const_numel(k);
@@ -405,8 +409,8 @@ static const Const *constant_of(const Rewrite *rw, Ox v)
     return is_const(v) ? v->k : NULL;
 }
 
-/* v, a side of a Where, as a constant: a Cast of constants and what few nodes make of it, item for
- * item. NULL: it is none. */
+/* v, a side of a Where, as a constant: a Cast of a constant, and operators that work item by
+ * item on it. NULL: v is something else. */
 static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
 {
     static const char *const by_item[] = { "Add", "Sub", "Mul", "Min", "Max" };
@@ -463,7 +467,7 @@ static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
         map_put(rw->cx, &w->costs, out, kept);
 }
 
-/* n, of constants m, becomes what a recipe makes of them when the file is written. */
+/* Replaces the results of n by recipes. m: n with its inputs as constants. */
 static bool fold_node(Rewrite *rw, const Node *n, Node *m, Cost cost, bool paid)
 {
     Ox made[MAX_FOLDED];
@@ -517,8 +521,9 @@ bool pass_weights(Graph *g, const TidyOptions *o)
     return rewrite_weights(g, o, fold_weight, &w);
 }
 
-/* What legalising has made: nodes in an older form, of which the result's type alone says what
- * these do; and casts around an operator that has no kernel for the weight's type. */
+/* Folds what legalising has made of a weight: nodes in an older form, where the type of the
+ * result alone says what they do, and casts around an operator that has no kernel for the
+ * weight's type. */
 static bool view_weight(Rewrite *rw, Node *n)
 {
     bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");

@@ -15,7 +15,7 @@ typedef struct Finder {
     Ctx *cx;
     const Rewrite *rw;
     RuleForms forms;
-    Map by_root; /* operator's name -> Rules whose result it may be */
+    Map by_root; /* operator's name -> rules whose outermost operator it is */
     Map found;   /* node -> RuleMatch */
     Map inside;  /* nodes that a match has taken */
 } Finder;
@@ -35,7 +35,7 @@ static bool norm_fits(Finder *f, const RuleMatch *m)
 {
     int64_t size;
     Ox x = m->param[0];
-    if (ox_dtype(x) == DT_DOUBLE) /* that was computed in float32 */
+    if (ox_dtype(x) == DT_DOUBLE) /* PyTorch computed it in float32 */
         return false;
     if (ox_dtype(x) == DT_BFLOAT16 &&
         f->rw->o->target_ort) /* as float32 there: what is rounded before the scale would not be */
@@ -111,7 +111,8 @@ static Ox with_places(Finder *f, Graph *g, const RuleMatch *m, Ox *in)
     return columns_write(g, m, in);
 }
 
-/* fits: what the formula does not say. write: NULL when it cannot be written after all. */
+/* fits: checks what the formula does not say. write: makes the operator; NULL: not possible
+ * after all. */
 static const struct Form {
     const char *op;
     bool (*fits)(Finder *f, const RuleMatch *m);
@@ -138,7 +139,7 @@ static const struct Form *form_of(const Rule *r)
 
 /* ---- finding ---- */
 
-/* Does nobody but the formula want what is computed on the way? */
+/* Are the values inside the formula used by nothing but the formula? */
 static bool only_ours(const Finder *f, const RuleMatch *m)
 {
     for (size_t i = 0; i < m->n_inner; i++) {
@@ -230,8 +231,8 @@ static bool by_root(Finder *f, const Rule *r)
     return true;
 }
 
-/* Those of operators that the target has. A rule is read whole when a node may be its result: most
- * models need few. */
+/* Reads the rules for operators that the target has. The body of a rule is read only when a node
+ * may match it, as most models need few rules. */
 static bool read_rules(Finder *f, int opset)
 {
     Text *text = new(f->cx, Text);
@@ -255,7 +256,7 @@ static bool read_rules(Finder *f, int opset)
 bool pass_find(Graph *g, const TidyOptions *o)
 {
     Finder f = { .cx = g->cx };
-    if (!pass_unused(g, o)) /* what other passes have left would count as a use */
+    if (!pass_unused(g, o)) /* a dead node would count as a use */
         return false;
     if (!read_rules(&f, o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST) ||
         !rewrite_planned(g, o, plan, find_step, &f))

@@ -19,7 +19,8 @@ static bool same(Ctx *cx, Ox a, int i, Ox b, int k)
 
 static bool is_plain(Ctx *cx, Ox x) { return ox_dtype(x) == DT_FLOAT && ox_never_empty(cx, x); }
 
-/* Rows and columns stay; where batch and heads stand apart they are q's. */
+/* Does a Reshape only join or split batch and heads: rows and columns stay, and batch and heads,
+ * where they are two axes, are those of q? */
 static bool only_joins(Ctx *cx, Ox from, Ox to, Ox q)
 {
     const Ox both[] = { from, to };
@@ -34,7 +35,8 @@ static bool only_joins(Ctx *cx, Ox from, Ox to, Ox q)
     return true;
 }
 
-/* v may be of rank 3 already, where something else has joined its batch and heads. */
+/* Do the sizes of q, k, v and the mask fit together? v may be of rank 3, its batch and heads
+ * joined by another Reshape. */
 static bool sizes_fit(Ctx *cx, const Ox *in)
 {
     Ox q = in[Q];
@@ -69,7 +71,7 @@ bool attention_fits(const Rewrite *rw, const RuleMatch *m)
     return true;
 }
 
-/* r is the fourth root of 1/E, as near as float32 is, when nobody has given a scale. */
+/* Is the scale PyTorch's default? Then r is the fourth root of 1/E, to the precision of float32. */
 static bool is_usual(double scale, Ox q)
 {
     int64_t e;

@@ -86,7 +86,7 @@ static bool places_fit(Graph *g, const Ox *in, Axis *a)
     return shaped && on_lines(at[0], &a[0]) && on_lines(at[1], &a[1]);
 }
 
-/* A border of the image that is cut off again is Col2Im's pads. */
+/* Are the pads those that cut a border off the image, as Col2Im's pads do? */
 static bool borders_fit(Graph *g, Ox pads, Axis *a)
 {
     const int64_t *at;
@@ -127,7 +127,8 @@ bool columns_fit(Graph *g, const RuleMatch *m)
     return fold_of(g, m, m->param, &f);
 }
 
-/* [N, C * taps * taps, windows * windows], which x has been made of where it is a Reshape. */
+/* The columns as [N, C * taps * taps, windows * windows]: the input of x, where x is a Reshape
+ * of that. */
 static Ox flat_columns(Graph *g, const Fold2d *f)
 {
     Ctx *cx = g->cx;

@@ -18,7 +18,7 @@
 enum {
     MAX_CHAIN = 16,
     MAX_TABLE = 1 << 20
-}; /* operators between Concat and product; numbers that are looked at */
+}; /* most operators between Concat and product; most numbers that are compared */
 
 /* ---- parts of the last axis ---- */
 
@@ -111,7 +111,7 @@ static int passes_through(const Node *n)
     return -1;
 }
 
-/* The same where other axes come, go or are picked from. */
+/* Does n keep the last axis while other axes come, go or are indexed? */
 static bool keeps_last(Node *n)
 {
     const int64_t *axes;
@@ -216,7 +216,7 @@ static Ox one_of_pairs(const Halves *h, Ox f, Ox v)
     return ox_g(h->g, "Reshape", f, ox_dims(h->g, to, (size_t)rank));
 }
 
-/* v without what it repeats. */
+/* v, which repeats its values along the last axis (repeats() has said so), with each value once. */
 static Ox half(const Halves *h, Ox v)
 {
     if (is_const(v)) {
@@ -237,8 +237,8 @@ static Ox half(const Halves *h, Ox v)
 
 /* ---- caches ---- */
 
-/* Is c told by (perhaps) batch, rows and size, the same for all heads of x, which are its axis
- * `heads`? halved: it has no half too much. */
+/* Has c the axes of x, but for its axis `heads`, of which c has size 1 or none, so that all
+ * heads share it? halved: c has half the size along the last axis. */
 static bool lies_along(Ctx *cx, Ox c, Ox x, int heads, int64_t size, bool *halved)
 {
     int rank = ox_rank(c);
@@ -255,7 +255,8 @@ static bool lies_along(Ctx *cx, Ox c, Ox x, int heads, int64_t size, bool *halve
     return rank < 4 || dim_is(ox_dim(c, 0), 1) || dim_eq(cx, ox_dim(c, 0), ox_dim(x, 0)) == YES;
 }
 
-/* [batch or 1, rows, n]: without the axis of heads, which is the first where c has only three. */
+/* c as [batch or 1, rows, n], without the axis of heads. Where c has three axes the first of
+ * these stands for it. */
 static Ox without_heads(const Halves *h, Ox c, int heads, bool halved)
 {
     const int64_t *axes;
@@ -342,7 +343,7 @@ static bool rotary_of(const Rewrite *rw, const Ox *in, bool pairs, Rotary *r)
 static bool is_interleaved(const RuleMatch *m)
 {
     return m->n_attr > 0;
-} /* the only attribute that find.rules tells */
+} /* the only attribute that find.rules gives */
 
 /* [batch, rows, heads * size], which x [batch, rows, heads, size] usually has been. */
 static Ox joined_heads(Graph *g, Ox x)

@@ -81,8 +81,7 @@ static Ox acos_of(Graph *g, Ox x)
  a float32. As x*h + x*l, with h what
  * float32 holds of s and l the rest, nothing is lost whether it does so or not. */
 
-/* The scale that v is multiplied with when it is a product, or quotient, by one number; and what it
- * scales. */
+/* Is n a product or quotient of x and one number that a float32 does not hold? *s: the factor. */
 static bool scaled_by(const Node *n, double *s, Ox *x)
 {
     bool div = node_is(n, "Div");

@@ -19,12 +19,14 @@ typedef struct Legal {
     int target;
     bool ort;  /* ONNX Runtime must run it */
     Map rules; /* operator name -> Rule */
-    Map ops;   /* operator name -> what makes it legal */
+    Map ops;   /* operator name -> its function in legal_ops */
 } Legal;
 
-Ox one_axis(Graph *g, int64_t axis); /* as int64[1] */
+Ox one_axis(Graph *g, int64_t axis); /* the axis as int64[1] */
 Ox permuted(Graph *g, Ox x, const int64_t *perm, int rank);
-Ox swapped_with_last(Graph *g, Ox x, int axis); /* a Transpose; x where axis is the last one */
+Ox swapped_with_last(
+    Graph *g, Ox x,
+    int axis); /* a Transpose of axis and the last one; x itself where axis is the last */
 Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
 Verdict legal_bitwise(Legal *l, Node *n, Ox *out);
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
@@ -50,13 +52,13 @@ bool runs_somehow(const Node *n, int opset);
  * type. May place n. */
 MUST_USE bool fix_types(Rewrite *rw, Node *n, int opset, bool ort);
 
-/* n, which ONNX Runtime does not run on float64, as nodes that it does (doubles.c); NULL when there
- * is no such form. */
+/* The result of n, which ONNX Runtime does not run on float64, by operators that it does run on
+ * float64 (doubles.c); NULL: there is no such form. */
 Ox double_form(const Node *n);
-/* n, which scales the result of a MatMul in float64, in a way that ONNX Runtime's optimizer does
- * not spoil; NULL: it is none. */
+/* The result of n, a product of a float64 MatMul and one number, in a form that ONNX Runtime's
+ * optimizer does not round to float32; NULL: n is something else. */
 Ox double_scale(const Node *n);
-/* A MatMul's float64 input that is scaled, in such a way; v itself where it is not. */
+/* The same for v, a float64 input of a MatMul; v itself where it is no product with one number. */
 Ox double_factor(Ox v);
 
 #endif

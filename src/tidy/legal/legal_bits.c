@@ -39,15 +39,15 @@ static Ox number_of(Graph *g, Ox bits, int width, bool has_sign)
     int64_t weight[64];
     for (int i = 0; i < width; i++)
         weight[i] = (int64_t)((uint64_t)1 << i);
-    if (has_sign && width < 64) /* the last of 64 bits is negative already */
+    if (has_sign && width < 64) /* of 64 bits the last one weighs -2^63 already */
         weight[width - 1] = -weight[width - 1];
     Ox ones = ox_cast(g, bits, DT_INT64);
     Ox by = ox_ints(g, weight, (size_t)width);
     return ox_g(g, "MatMul", ones, by); /* ONNX Runtime's ReduceSum adds up doubles */
 }
 
-/* Before 18: each number as its bits, a logical operator on those, and the number again. -1 - x and
- * 255 - x are all bits turned. */
+/* Before 18: each number becomes its bits, a logical operator works on these, and the bits
+ * become a number again. BitwiseNot is -1 - x, or 255 - x for uint8. */
 Verdict legal_bitwise(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;

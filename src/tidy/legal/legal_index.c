@@ -36,7 +36,7 @@ static Ox range_count(Graph *g, Ox start, Ox limit, Ox delta)
         Ox steps = ox_g(g, "Div", way, delta);
         Ox whole = ox_g(g, "Ceil", steps);
         n = ox_cast(g, whole, DT_INT64);
-    } else { /* integer division truncates: exact for what is a whole number of steps */
+    } else { /* integer division truncates: what is left of the way is one more step */
         Ox steps = ox_g(g, "Div", way, delta);
         Ox back = ox_g(g, "Mul", steps, delta);
         Ox rest = ox_g(g, "Sub", way, back);
@@ -168,7 +168,7 @@ static bool static_shape(Ox x, int64_t *shape)
     return ox_rank(x) > 0;
 }
 
-/* The same for sizes that are open: counts along the other axes, added up. */
+/* places() for dynamic sizes: counts along the other axes, times their strides, added up. */
 static Ox dynamic_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
 {
     int rank = ox_rank(x);
@@ -196,7 +196,8 @@ static Ox dynamic_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
     return at;
 }
 
-/* Items of flat memory. The indices' other coordinates are constants where all sizes are known. */
+/* GatherElements before 11 is a Gather of x as one flat axis. Where all sizes are known the
+ * coordinates along the other axes are a constant. */
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
 {
     enum { MOST = 1 << 20 };
@@ -237,8 +238,8 @@ Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* The smallest are the largest of the negative: floats only, and ints that a double holds
- * (legal_types.c). */
+/* TopK before 11 has no `largest`: the smallest items of x are the largest of -x. It takes only
+ * floats; legal_types.c casts ints that a double holds. */
 Verdict legal_topk(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;

@@ -8,7 +8,7 @@
 
 /* ---- Slice ---- */
 
-/* The items that it takes, named one by one, where they are known. */
+/* Slice as a Gather of the items that it takes, where they are known. */
 static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
 {
     enum { MOST = 65536 };
@@ -48,7 +48,7 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Count from the front, and no further than from `low` to `high`. */
+/* A bound of a Slice, counted from the front and clamped to low..high. */
 static Ox bound(Graph *g, Ox at, Ox size, Ox low, Ox high)
 {
     Ox below = ox_g(g, "Less", at, ox_int(g, 0));
@@ -58,7 +58,7 @@ static Ox bound(Graph *g, Ox at, Ox size, Ox low, Ox high)
     return ox_g(g, "Max", most, low);
 }
 
-/* The i-th of a list of numbers, as one. */
+/* Item i of a list of numbers, as int64[1]. */
 static Ox item(Graph *g, Ox list, int64_t i)
 {
     Ox v = ox_g_with(g, "Gather", INPUTS(list, ox_int(g, i)), INT("axis", 0));
@@ -113,8 +113,8 @@ Verdict legal_slice(Legal *l, Node *n, Ox *out)
 
 /* ---- Split ---- */
 
-/* So many parts of a dynamic axis, before 18: each but the last as large as the first, none larger
- * than what is left. */
+/* Split<num_outputs> of a dynamic axis before 18: all parts but the last are of one size, and no
+ * part is larger than what is left. */
 static Verdict split_evenly(Node *n, int axis, Ox *out)
 {
     Graph *g = n->graph;
@@ -163,15 +163,17 @@ Verdict legal_split(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Is x a value that a Loop carries, grown in its iterations, and not one that it collects? */
+/* Is x a carried output of a Loop, which grows from iteration to iteration, and not a scan
+ * output? */
 static bool is_carried(Ox x)
 {
     return x->kind == OX_NODE && node_is(x->node, "Loop") && x->out < x->node->n_in - 2;
 }
 
-/* A list of bools that a Loop has grown, for releases of ONNX Runtime before 1.17, which do not
- * split bools into a sequence: a Loop puts its items in one by one. It copies no items, where the
- * first one has copied all of them in each iteration. A Loop of sequences: 13. */
+/* A list of bools that a Loop has grown, as a sequence: a second Loop inserts the items one by
+ * one, since ONNX Runtime before 1.17 does not split bools into a sequence. This costs little
+ * beside the first Loop, which copied all items in each iteration. A Loop of sequences needs
+ * opset 13. */
 Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -199,7 +201,7 @@ Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
 
 /* ---- Pad ---- */
 
-/* Pad of whole numbers came with 11; those that a double holds take that way (legal_types.c). */
+/* Pad takes integers from 11 on. Before, legal_types.c casts those that a double holds. */
 Verdict legal_pad(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -239,7 +241,8 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
 
 /* ---- ArgMax ---- */
 
-/* The last of equal items is the first from behind. */
+/* ArgMax and ArgMin with select_last_index before 12: the last of equal items is the first one
+ * of the reversed axis. */
 Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -265,7 +268,7 @@ Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
 typedef struct Letters {
     char all[MAX_RANK + 1];
     int n_out, n;
-} Letters; /* of the result first, then those that are summed */
+} Letters; /* the letters of the result, then those that are summed */
 
 static int place_of(const Letters *t, char c)
 {
@@ -273,8 +276,8 @@ static int place_of(const Letters *t, char c)
     return at ? (int)(at - t->all) : -1;
 }
 
-/* "ij,jk->ik" without spaces, ellipses and letters that an operand has twice; what is summed comes
- * last. */
+/* Reads an equation like "ij,jk->ik". False: it has spaces, an ellipsis, or a letter twice in
+ * one operand. */
 static bool read_letters(const char *equation, Letters *t)
 {
     const char *arrow = strstr(equation, "->");
@@ -298,7 +301,7 @@ static bool read_letters(const char *equation, Letters *t)
     return true;
 }
 
-/* x with the axes of its letters in their places among all; the others are 1. */
+/* x with an axis for each of all letters, of size 1 for a letter that x does not have. */
 static Ox spread(Graph *g, Ox x, const char *letters, int rank, const Letters *t)
 {
     int64_t perm[MAX_RANK], missing[MAX_RANK];
@@ -316,7 +319,8 @@ static Ox spread(Graph *g, Ox x, const char *letters, int rank, const Letters *t
     return n_missing ? ox_g(g, "Unsqueeze", turned, ox_ints(g, missing, n_missing)) : turned;
 }
 
-/* Products of all with all, summed over what the result does not name. */
+/* Einsum before 12: the product of all operands over all letters, summed over those that the
+ * result does not have. */
 Verdict legal_einsum(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;

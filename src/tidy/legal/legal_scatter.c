@@ -15,7 +15,7 @@ typedef struct Combined {
     Ox neutral;
 } Combined;
 
-/* What no number of this type is beyond; NULL for types that nobody needs here. */
+/* The least (low) or greatest number of type t; NULL for types that do not occur here. */
 static Ox outermost(Graph *g, DType t, bool low)
 {
     if (dtype_is_float(t))
@@ -30,7 +30,8 @@ static Ox outermost(Graph *g, DType t, bool low)
     return ox_integer(g, t, low ? 0 : 2 * half - 1);
 }
 
-/* False: the target has this reduction, or it cannot be said in another way. */
+/* How the reduction of n is written by older operators. False: the target has this reduction, or
+ * there is no other form. */
 static bool combined_as(const Legal *l, const Node *n, Combined *out)
 {
     const char *how = node_str(n, "reduction", "none");
@@ -57,7 +58,7 @@ static Ox reshaped(Graph *g, Ox x, const Dim *dim, int rank)
     return same ? x : ox_g(g, "Reshape", x, ox_dims(g, dim, (size_t)rank));
 }
 
-/* Indices from the front: size is a number, or one for each of the last axis. */
+/* Indices that count from the front. size: a number, or one for each item of the last axis. */
 static Ox from_front(Graph *g, Ox index, Ox size)
 {
     Ox at = ox_cast(g, index, DT_INT64);
@@ -72,14 +73,15 @@ static Ox places(Graph *g, Dim size)
     return ox_g(g, "Range", ox_int(g, 0), end, ox_int(g, 1));
 }
 
-/* Where hot, the updates, else what changes nothing; reduced over `axis`, which goes. */
+/* The updates where `hot` is true, elsewhere the number that changes nothing, reduced over
+ * `axis`. */
 static Ox met(Graph *g, const Combined *c, Ox hot, Ox updates, int64_t axis)
 {
     Ox kept = ox_g(g, "Where", hot, updates, c->neutral);
     return ox_g_with(g, c->reduce, INPUTS(kept, one_axis(g, axis)), INT("keepdims", 0));
 }
 
-/* x lengthened at its ends to these sizes. */
+/* x padded at its ends to these sizes, with the number `with`. */
 static Ox grown_to(Graph *g, Ox x, const Dim *dim, Ox with)
 {
     Dim pads[2 * MAX_RANK];
@@ -100,8 +102,8 @@ static void tell(const Node *n, int since)
          n->name->s, since);
 }
 
-/* Before 18 without reductions: for each place of the axis the updates that meet there are combined
- * (met), and that with x. */
+/* ScatterElements with a reduction that the target does not have: for each place of the axis the
+ * updates that go there are combined (met), and the result is combined with x. */
 Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -119,7 +121,7 @@ Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
     Ox each = ox_g(g, "Unsqueeze", at, one_axis(g, rank));
     Ox hot = ox_g(g, "Equal", each, places(g, size));
     Ox values = ox_g(g, "Unsqueeze", updates, one_axis(g, rank));
-    Ox sums = met(g, &c, hot, values, axis); /* the places are the last axis */
+    Ox sums = met(g, &c, hot, values, axis); /* hot's last axis has the places */
     for (int i = 0; i < rank; i++)
         perm[i] = i < axis ? i : i - 1;
     perm[axis] = rank - 1;
@@ -131,7 +133,7 @@ Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* The first k axes are one: index tuples [m, k] as places in it, [m]. */
+/* Index tuples [m, k] as places [m] along the first k axes, taken as one axis. */
 static Ox flat_places(Graph *g, Ox index, const Dim *dim, int64_t k)
 {
     Dim stride[MAX_RANK], by = dim_int(g->cx, 1);
@@ -144,8 +146,8 @@ static Ox flat_places(Graph *g, Ox index, const Dim *dim, int64_t k)
     return ox_g_with(g, "ReduceSum", INPUTS(far, one_axis(g, 1)), INT("keepdims", 0));
 }
 
-/* Where the first k axes are one, the rest another: [places, rest] as places in flat memory, [m *
- * rest]. */
+/* Places [m] along the first axis of a matrix [places, rest] as places of all its items in flat
+ * memory, [m * rest]. */
 static Ox flat_items(Graph *g, Ox place, Dim rest)
 {
     if (dim_is(rest, 1))
@@ -157,7 +159,7 @@ static Ox flat_items(Graph *g, Ox place, Dim rest)
     return ox_g(g, "Reshape", all, one_axis(g, -1));
 }
 
-/* How many axes the tuples of an index name; false when that is not known. */
+/* *k: how many axes the index tuples name. False: that is not known. */
 static bool tuple_size(const Node *n, int64_t *k)
 {
     int rank = ox_rank(n->in[0]);
@@ -172,7 +174,7 @@ static Ox tuples_of(Graph *g, Ox index, int64_t k)
     return reshaped(g, index, (Dim[]){ m, dim_int(g->cx, k) }, 2);
 }
 
-/* Before 11: one axis, of all the places. */
+/* ScatterND without a reduction before 11: a Scatter along one flat axis. */
 static Verdict scatter_flat(Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -208,8 +210,9 @@ Verdict legal_gather_nd(Legal *l, Node *n, Ox *out)
     return ox_ok(y) ? CHANGED : REFUSED;
 }
 
-/* The same for places that are rows of indices: x is flat along the axes that a row names. Before
- * 11 there is no ScatterND at all, and one without a reduction is a flat Scatter. */
+/* ScatterND: as legal_scatter_elements, where the axes that an index tuple names are taken as
+ * one axis of x. Before 11 there is no ScatterND at all, and one without a reduction is a flat
+ * Scatter. */
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;

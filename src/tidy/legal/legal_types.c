@@ -288,7 +288,8 @@ static bool is_bound(const FormalArg *f, Ox v, const Change *c)
     return f && is_tensor(v) && strcmp(f->type, c->type) == 0 && ox_dtype(v) == c->from;
 }
 
-/* What n's inputs cannot stay: one change per name of the signature. */
+/* The types that n's inputs cannot keep: one change for each type variable of the signature.
+ * Gives their number. */
 static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, bool ort,
                            Change *out)
 {
@@ -334,7 +335,7 @@ static void check_results(Rewrite *rw, Node *n, const OpVersion *v, int opset, c
             of_input |= is_tensor(n->in[k]) && ox_dtype(n->in[k]) == t &&
                 formal_of(v->in, v->n_in, k) &&
                 strcmp(formal_of(v->in, v->n_in, k)->type, f->type) == 0;
-        if (!of_input) /* else it has been refused already */
+        if (!of_input) /* a type of an input has been refused already */
             refuse_type(rw, n, t, first_opset_giving(n, i, t), opset);
     }
 }
@@ -358,7 +359,8 @@ bool fix_types(Rewrite *rw, Node *n, int opset, bool ort)
                 n->in[i] = ox_cast(n->graph, n->in[i], change[k].to);
                 break;
             }
-    vec_push(rw->cx, &n->graph->nodes, n); /* between the casts before it and those after it */
+    vec_push(rw->cx, &n->graph->nodes,
+             n); /* n stands between the casts before it and those after it */
     rw->placed = true;
     for (int i = 0; i < n->n_out; i++)
         for (size_t k = 0; k < count; k++)

@@ -13,7 +13,7 @@
 
 extern const char rules_legal[];
 
-/* out: n->n_out values that replace n's outputs; NULL for one that nobody uses. */
+/* out: n->n_out values that replace n's outputs; NULL: that output is not used. */
 typedef Verdict (*LegalFn)(Legal *l, Node *n, Ox *out);
 typedef struct LegalOp {
     const char *op;
@@ -63,7 +63,8 @@ static bool axis_of(const Node *n, int64_t deflt, int *axis)
 
 /* ---- softmax before 13: the tensor was flattened to a matrix at its axis ---- */
 
-/* The two meanings agree on the last axis. */
+/* Softmax before 13 works on all axes from `axis` on, from 13 on along one: both are the same on
+ * the last axis, so another axis is moved there. */
 static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -92,7 +93,7 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
 
 /* ---- normalisation ---- */
 
-/* As the operator's stash type says: float16 and bfloat16 are normalised in float32. */
+/* The type in which a norm computes (stash_type): float32 for float16 and bfloat16. */
 static DType stash_of(const Node *n)
 {
     DType t = ox_dtype(n->in[0]);
@@ -168,8 +169,8 @@ static Ox per_channel(Graph *g, Ox v, int rank)
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)rank - 1));
 }
 
-/* Groups side by side are the channels of an InstanceNormalization; scale and bias are per channel,
- * as they are from 21 on. */
+/* Each group becomes a channel of an InstanceNormalization. Scale and bias are per channel, as
+ * in the GroupNormalization of opset 21. */
 static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -208,8 +209,8 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
 
 /* ---- numbers ---- */
 
-/* Max and Min of ints before 12: one comparison a pair, exact where an iteration through double is
- * not. */
+/* Max and Min of ints before 12: a comparison for each pair, which is exact, while casts to
+ * double and back would not be. */
 static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -227,8 +228,8 @@ static Verdict legal_extreme(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* ONNX Runtime's optimizer makes Div(z, y) of Mul(Div(1, y), z), of ints too. Of them 1 / y is y
- * where that is 1 or -1, else 0. */
+/* Div(1, y) of ints: y where y is 1 or -1, else 0. ONNX Runtime's optimizer would turn
+ * Mul(Div(1, y), z) into Div(z, y), for ints too. */
 static Verdict legal_div(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -275,7 +276,7 @@ static Verdict legal_clip(Legal *l, Node *n, Ox *out)
     Ox high = in_of(n, 2);
     bool known = (!low || ox_known_scalar(g, low, &least)) &&
         (!high || ox_known_scalar(g, high, &most));
-    known &= least <= most || l->target >= 11; /* as attributes ONNX Runtime wants them in order */
+    known &= least <= most || l->target >= 11; /* as attributes ONNX Runtime wants min <= max */
     if (dtype_is_float(ox_dtype(x)) && (known || l->target >= 11) &&
         (!l->ort || runs_somehow(n, l->target)))
         return AS_IT_IS;
@@ -313,9 +314,10 @@ static Verdict legal_pow(Legal *l, Node *n, Ox *out)
     return REFUSED;
 }
 
-/* Mod of floats before 10: long division in float64. While a quotient is below 2^28 its whole part
- * is right, and so is what that times b leaves of a; so first b times 2^(28 k) is taken out, for
- * the largest k that a type has quotients for. What is not finite gives no number, but b. */
+/* Mod of floats before 10: long division in float64. As long as a quotient a / b is below 2^28
+ * its whole part q is exact, and so is a - q * b. So multiples of b * 2^(28 k) are subtracted
+ * first, from the largest k on that quotients of the type need. A b that is infinite leaves a;
+ * other operands that are not finite give NaN. */
 static Verdict legal_mod(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -365,8 +367,8 @@ static Verdict legal_is_inf(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Whoever wants an opset before 13 may run an older ONNX Runtime, which compares and chooses no
- * integers of 8 and 16 bits there: through int32. */
+/* Integers of 8 and 16 bits go through int32 before opset 13: an older ONNX Runtime, which may
+ * run such a model, does not compare or select them. */
 static Verdict through_int32(Legal *l, Node *n, int first, Ox *out)
 {
     Graph *g = n->graph;
@@ -383,7 +385,7 @@ static Verdict through_int32(Legal *l, Node *n, int first, Ox *out)
 static Verdict legal_comparison(Legal *l, Node *n, Ox *out) { return through_int32(l, n, 0, out); }
 static Verdict legal_where(Legal *l, Node *n, Ox *out) { return through_int32(l, n, 1, out); }
 
-/* Equal takes floats from 11 on; before that: neither less nor greater, and neither is NaN. */
+/* Equal takes floats from 11 on. Before: neither less nor greater, and neither operand is NaN. */
 static Verdict legal_equal(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -418,7 +420,8 @@ static Verdict legal_shape(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Columns before rows ("CRD") came with 11: the block's axes follow the channel's. */
+/* DepthToSpace<mode="CRD"> came with 11: before, a Reshape, a Transpose and a Reshape, where the
+ * block's axes follow the channels. */
 static Verdict legal_depth_to_space(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -512,7 +515,7 @@ static bool look_up(void *arg, Str name, RuleVal *out)
     *out = val_of_attr(&a);
     return there ||
         (formal &&
-         (a.kind != ATTR_NONE || !formal->deflt)); /* a default that is a list: nobody reads it */
+         (a.kind != ATTR_NONE || !formal->deflt)); /* a default that is a list is not read */
 }
 
 static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
@@ -528,8 +531,8 @@ static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
     }
 }
 
-/* Attributes are float32: an epsilon of 1e-5 is another one there, which doubles of little variance
- * show. */
+/* Does n have an attribute, which is a float32, that float64 inputs need with more digits? An
+ * epsilon of 1e-5 rounded to float32 shows in doubles of little variance. */
 static bool loses_digits(const Node *n)
 {
     bool inexact = false;
@@ -557,8 +560,8 @@ static Verdict alternative(Legal *l, Node *n, Ox *out)
 
 static bool legal_node(Legal *l, Node *n, int depth);
 
-/* The nodes emitted since `from`, no longer part of the graph; dead, so that nobody shares them
- * meanwhile. */
+/* Takes the nodes emitted since `from` out of the graph. They are dead meanwhile, so that no new
+ * node is replaced by one of them. */
 static Node **take_back(Legal *l, Graph *g, size_t from)
 {
     size_t count = g->nodes.n - from;
@@ -568,7 +571,7 @@ static Node **take_back(Legal *l, Graph *g, size_t from)
     return count ? mem_copy(l->cx, g->nodes.at + from, count * sizeof(Node *)) : NULL;
 }
 
-/* What has been emitted since `from` is legal only once each node of it is. */
+/* Legalises the nodes emitted since `from`. */
 static bool legal_nodes(Legal *l, Node *n, size_t from, int depth)
 {
     Graph *g = n->graph;
@@ -609,7 +612,8 @@ static bool legal_node(Legal *l, Node *n, int depth)
     if (v == REFUSED)
         return !ctx_failed(l->cx);
     if (v == AS_IT_IS) {
-        take_back(l, n->graph, from); /* what a rule that did not match has made */
+        take_back(l, n->graph,
+                  from); /* nodes that a rule has made before it turned out not to match */
         if (!dims_step(l->rw, n))
             return false;
         if (!form_lower(n->graph, n, l->target))
