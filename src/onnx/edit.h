@@ -16,8 +16,8 @@ void share_forget_nodes(Graph *g);
 bool share_is_stale(const Graph *g);
 /* The equal node that is visible already, else n itself, which others will find from now on. */
 Node *node_share(Node *n);
-/* Output i of n becomes a fresh value of that element type; the old one is returned, and is
- * nobody's result. */
+/* Output i of n becomes a fresh value of this element type. Gives the old value, which is no
+ * node's result any more. */
 Ox node_retype_out(Node *n, int i, DType t);
 /* n gets an attribute, in place of the one of that name. */
 void node_set_attr(Node *n, Attr a);

@@ -1,6 +1,6 @@
-/* internal.h - what the files of src/onnx share and nobody else sees: the generated facts, inputs
- * and errors of a node, what was made already, constants in memory, and values and nodes below the
- * public calls. */
+/* internal.h - what only the files of src/onnx share: the generated facts, inputs and errors of
+ * a node, what was made already, constants in memory, and values and nodes below the public
+ * calls. */
 #ifndef PT2ONNX_ONNX_INTERNAL_H
 #define PT2ONNX_ONNX_INTERNAL_H
 

@@ -113,7 +113,7 @@ MUST_USE bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b);
 typedef bool (*DimPin)(Ctx *cx, Dim sym, Dim value, const char *why);
 void dim_on_pin(Ctx *cx, DimPin pin);
 
-/* What is learnt in between is forgotten again, and pins no input: it holds in an branch of an if,
+/* What is learnt in between is forgotten again, and pins no input: it holds in a branch of an if,
  * or in a loop's body, only. Nests. */
 void dim_scope_open(Ctx *cx);
 void dim_scope_close(Ctx *cx);

@@ -172,7 +172,7 @@ static bool read_verifiers(Exported *x, Json *j, Str *dialect)
     return !j->failed;
 }
 
-/* null, a huge number and Infinity all mean no bound. */
+/* Reads a bound; null, a huge number and Infinity all mean that there is none: *out is `none`. */
 static bool read_bound(Json *j, int64_t none, int64_t *out)
 {
     *out = none;
@@ -196,7 +196,8 @@ static bool is_symbol(Str s)
     return s->len > 0;
 }
 
-/* Keys that are expressions repeat what the sizes say. */
+/* Reads range_constraints. Keys that are expressions, and not symbols, are skipped: they repeat
+ * what the sizes say. */
 static bool read_ranges(Exported *x, Json *j)
 {
     Str name, key;
@@ -228,7 +229,8 @@ static bool read_ranges(Exported *x, Json *j)
 
 /* ---- the signature ---- */
 
-/* {"arg": .., "parameter_name": n, ..}: whatever name it has that is not the argument's. */
+/* {"arg": .., "parameter_name": n, ..}: the argument, and the name under a key that differs from
+ * kind to kind. */
 static bool read_spec_fields(Json *j, Spec *s)
 {
     static const char *const names[] = { "parameter_name", "buffer_name", "tensor_constant_name",
@@ -300,8 +302,8 @@ static bool read_arg_names(Exported *x, Json *j, Signature *s)
     return !j->failed;
 }
 
-/* What torch.export wrote about how the program is called: how arguments and results nest, and the
- * names of forward's arguments. null when nothing was. */
+/* How the program is called, as torch.export wrote: how arguments and results nest, and the
+ * names of forward's arguments. May be null. */
 static bool read_call_signature(Exported *x, Json *j, Signature *s)
 {
     Str key;
@@ -411,8 +413,9 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
     return true;
 }
 
-/* (L['x'].size()[0] % 4) == 0: sizes for which it is not so took another way through the source.
- * Most guards are bounds, and that sizes are not 1. */
+/* Does the guard ask for one number, as in (L['x'].size()[0] % 4) == 0? Sizes for which it does
+ * not hold would have taken another way through the source. Most other guards are bounds, or say
+ * that a size is not 1. */
 static bool asks_for_a_number(Str guard)
 {
     const char *rest = NULL;
@@ -421,7 +424,7 @@ static bool asks_for_a_number(Str guard)
     return rest && rest[strspn(rest, "0123456789")] == '\0';
 }
 
-/* What torch.export found it relies on and the ranges do not say, in Python. */
+/* The guards: conditions in Python on which the exported graph relies beside the ranges. */
 static bool read_guards(Exported *x, Json *j)
 {
     Str guard;
@@ -533,8 +536,8 @@ typedef struct Params {
     VEC(InputDecl) input;
 } Params;
 
-/* A number that was open to begin with and that the program, as exported, holds for one value
- * only. */
+/* Records a number that was dynamic at first, while the exported program holds for one value
+ * alone. */
 static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
 {
     Expr *e = ex_expr(x, X_INT);
@@ -648,7 +651,7 @@ static bool write_back(Exported *x, const Spec *s, Expr *value)
     return true;
 }
 
-/* A path of numbers only says no more than the position. */
+/* Does the path have a name in it? One of numbers alone says no more than the position does. */
 static bool tells(Str path)
 {
     for (uint32_t i = 0; i < path->len; i++)

@@ -71,7 +71,7 @@ typedef struct ExScope {
 
 /* ---- exported_graph.c: graphs as functions ---- */
 
-/* What a graph's parameters and results are. */
+/* The parameters and results of a graph, as it is read. */
 typedef struct ExGraph {
     VEC(ExArg) inputs, outputs;
     bool single;
@@ -124,8 +124,8 @@ typedef struct ExTargets {
     VEC(uint32_t) slot;
     VEC(Recorded) type;
 } ExTargets;
-/* A list among several results: kept whole in a slot, unpacked by a statement of its own
- * afterwards. */
+/* A list among several results: one slot holds the whole list, and a statement behind the node
+ * unpacks it. */
 typedef struct ExLater {
     uint32_t slot;
     Json names;
@@ -162,7 +162,7 @@ void ex_place(Exported *x, Stmt *st, const ExNode *n);
 typedef struct ExRegion ExRegion;
 const ExRegion *ex_region(Str target); /* NULL: an operator like any other */
 MUST_USE bool ex_write_region(ExScope *s, ExNode *n);
-/* The node's results become these values. */
+/* Assigns these values to the node's results. */
 MUST_USE bool ex_give(ExScope *s, const ExOperands *values, const ExTargets *t, const ExNode *n);
 
 /* ---- exported_effect.c: operators inside nodes that say how they act ---- */

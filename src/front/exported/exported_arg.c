@@ -135,7 +135,8 @@ static bool dtype_item(ExScope *s, Json *j, Expr **out)
     return true;
 }
 
-/* The evaluator speaks c10's numbers, as TorchScript does; the file's are others. */
+/* An enum's number of the file's schema as c10's number, which TorchScript and the evaluator
+ * use. */
 static bool renumbered(ExScope *s, Json *j, const int8_t *c10, size_t n, const char *what,
                        Expr **out)
 {

@@ -22,7 +22,7 @@ bool ex_wraps(Str target)
     return is_effect(target) || str_starts(target, "torch.ops.higher_order.auto_functionalized");
 }
 
-/* The operator among the arguments, which it is taken from. */
+/* Takes the operator, argument number `at`, out of the arguments. */
 static Expr *wrapped_op(ExScope *s, const ExNode *n, size_t at)
 {
     if (n->args.n <= at || n->args.at[at].value->kind != X_STR) {
@@ -34,7 +34,8 @@ static Expr *wrapped_op(ExScope *s, const ExNode *n, size_t at)
     return op;
 }
 
-/* The results from..to are the operator's own; one that returns nothing has a place for it. */
+/* Assigns the operator's results to the targets from..to. An operator without a result has one
+ * target too. */
 static void assign_part(ExScope *s, Expr *op, const ExTargets *all, size_t from, size_t to,
                         const ExNode *n)
 {
@@ -106,7 +107,7 @@ static bool tells_view(Ctx *cx, const ExNode *n, Str name)
     return false;
 }
 
-/* What of the base argument x is. */
+/* Argument x as a view of its base. */
 static Expr *written_view(ExScope *s, const ExNode *n, Str x, Expr *base)
 {
     Ctx *cx = s->x->cx;
@@ -185,8 +186,8 @@ static bool written_items(ExScope *s, const ExNode *n, const ExOperands *copies,
     return !ctx_failed(cx);
 }
 
-/* Is `_x_3_base_index`, or what describes that view, about an item of a list x, of which
- * `_x_length` tells? */
+/* Is this name, `_x_3_base_index` or a part of that view, about an item of a list x, for which
+ * there is `_x_length` too? */
 static bool tells_item(Ctx *cx, const ExNode *n, Str name)
 {
     for (size_t i = 2; i < name->len; i++)

@@ -81,7 +81,8 @@ static bool read_metadata(Json *j, ExNode *n)
     return !j->failed;
 }
 
-/* A dtype and a size that the file records anyway; ours are compared with them. */
+/* Does the target only assert types that the file records anyway? They are compared with the
+ * computed ones. */
 static bool repeats_types(Str target)
 {
     return str_starts(target, "torch.ops.aten._assert_tensor_metadata.");
@@ -305,7 +306,8 @@ static bool write_node(ExScope *s, ExNode *n)
         return false;
     if (s->autocast != DT_NONE)
         ex_autocast(s, op, &r.targets);
-    bool higher_order = str_starts(op->op, "higher_order::"); /* gives a tuple, of one too */
+    bool higher_order = str_starts(op->op,
+                                   "higher_order::"); /* gives a tuple, also of one result */
     ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
     return unpack_lists(s, &r);
 }
@@ -314,7 +316,8 @@ static bool write_node(ExScope *s, ExNode *n)
 
 #define BEFORE_LOWERING "save the program as it was before it was lowered for that runtime"
 
-/* By the beginning of the target; the rest of the higher-order operators comes last. */
+/* Why a target is refused, by the target's beginning. The row for all other higher-order
+ * operators comes last. */
 static const struct {
     const char *target, *why, *hint;
 } refused[] = {
@@ -341,7 +344,8 @@ static const struct {
       "program.run_decompositions({}) before torch.export.save may write it out" },
 };
 
-/* Those of the evaluator (eval/branch/region.c), and those that become something else here. */
+/* Is this a higher-order operator that the evaluator runs (eval/branch/higher_order.c), or that
+ * this reader rewrites? */
 static bool is_known_region(Str target)
 {
     return str_is(target, "torch.ops.higher_order.cond") ||

@@ -63,7 +63,8 @@ static bool region_operands(Exported *x, const ExNode *n, ExOperands *out)
     return true;
 }
 
-/* The region's graph, its inputs set to the operands, its results to the node's. */
+/* Writes the region's graph: its inputs are set to the operands, and the node's results to its
+ * results. */
 bool ex_write_region(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;

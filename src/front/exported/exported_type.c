@@ -57,8 +57,8 @@ static Dim look_at_symbol(void *arg, Dim sym)
     return NULL;
 }
 
-/* A dimension takes its symbols to be sizes. A number from data that no check of the program bounds
- * from below is none. */
+/* Are all symbols of this size sizes themselves, 0 or more? A number from data is not, if no
+ * check of the program bounds it from below. */
 static bool only_sizes(Exported *x, Dim size)
 {
     Sized s = { x, true };

@@ -66,7 +66,7 @@ static bool begin(ExScope *s, ExNode *n)
     return !ctx_failed(x->cx);
 }
 
-/* The vmap that a mark is of: the one around it. */
+/* Does a mark belong to the vmap around it, as its level says? */
 static bool is_of(ExScope *s, const ExNode *n, size_t level, size_t n_args)
 {
     const Expr *e = n->args.n >= n_args ? n->args.at[level].value : NULL;
@@ -99,8 +99,8 @@ static bool remove_dim(ExScope *s, ExNode *n)
     return vec_push(x->cx, &s->fn->body, st) && vec_push(x->cx, &s->vmap->results, y);
 }
 
-/* What a vmap over no samples gives: nobody has computed what could be stacked, but the file says
- * of what type it is. */
+/* The result of a vmap over no samples, of the type that the file records: there is nothing to
+ * stack. */
 static Expr *nothing_stacked(Exported *x, const Recorded *r)
 {
     Expr *sizes = ex_expr(x, X_LIST);

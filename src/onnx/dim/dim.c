@@ -7,7 +7,7 @@
  *
  * Nothing here guesses. A proof uses the ranges of symbols, the facts that dim_assume and
  * dim_require have recorded, and the bounds that floor division, modulo, min and max have by their
- * meaning. Facts belong to the scope (an branch of an if, the body of a loop) in which they were
+ * meaning. Facts belong to the scope (a branch of an if, the body of a loop) in which they were
  * learnt. */
 #include "onnx/dim/dim.h"
 

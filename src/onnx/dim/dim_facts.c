@@ -1,5 +1,5 @@
 /* dim_facts.c - what is learnt of dimensions: ranges, equations, orders, broadcasts; and in which
- * scope (an branch of an if, the body of a loop) it holds. An equation replaces a symbol from here
+ * scope (a branch of an if, the body of a loop) it holds. An equation replaces a symbol from here
  * on. */
 #include "onnx/dim/dim.h"
 

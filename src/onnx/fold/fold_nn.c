@@ -316,8 +316,8 @@ static bool resize_axis(Ctx *cx, const Sampler *s, float scale, const double *fr
     return true;
 }
 
-/* The scales as told, or those that the sizes make; corners that are aligned have no scale of their
- * own. */
+/* The scale of each axis: as given, or from the sizes. False: the scales are given in a form
+ * that is not folded, or for aligned corners, which have none. */
 static bool read_scales(const Fold *f, Spot place, float *scale)
 {
     const Data *x = &f->in[0];

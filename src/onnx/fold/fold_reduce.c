@@ -155,7 +155,10 @@ static double real_result(Red r, double acc, int64_t count, double most)
     }
 }
 
-/* The sum of exponentials takes two passes: the first one finds the largest elements. */
+/* A reduction in double: ReduceSum, ReduceMean, norms, ReduceLogSumExp and others. s: the
+ * strides of the result along x's axes, 0 along those that are reduced. count: how many elements
+ * of x make one of the result. ReduceLogSumExp takes two passes, as it needs the largest
+ * elements first. */
 static bool reduce_reals(Fold *f, Red r, const int64_t *s, int64_t count)
 {
     const Data *x = &f->in[0];
@@ -225,7 +228,8 @@ static bool fold_reduce_op(Fold *f)
     if (!reduced_strides(f, s, &count))
         return false;
     if (node_int(f->node, "noop_with_empty_axes", 0) && count == 1)
-        return false; /* whether squares and logs still apply is told differently */
+        return false; /* without axes some runtimes still square, or take the log, and others do not
+                       */
     NumKind kind = num_kind(f->in[0].dtype);
     return kind == NUM_REAL ? reduce_reals(f, (Red)r, s, count)
                             : kind == NUM_INT && reduce_ints(f, (Red)r, s, count);

@@ -21,7 +21,7 @@ static Dim look_at_leaf(void *arg, Dim sym)
     return NULL;
 }
 
-/* d, or NULL when one of its symbols is born inside the subgraph. */
+/* d; NULL: one of its symbols comes from a node inside the subgraph. */
 static Dim seen_outside(Node *n, Dim d)
 {
     Leaves l = { .n = n };

@@ -31,7 +31,7 @@
 
 #define ONNX_HEAD "onnx::"
 #define FORM_HEAD "one.of::"
-enum { MAX_DEPTH = 64 }; /* of nested expressions: rule files come from users */
+enum { MAX_DEPTH = 64 }; /* most levels of nested expressions, as rule files come from users */
 typedef struct Reader {
     Ctx *cx;
     const Text *text;
@@ -347,7 +347,7 @@ static const GuardWord guard_compares[] = {
     { "!=", G_NE }, { "<=", G_LE }, { ">=", G_GE }, { "=", G_EQ }, { "<", G_LT }, { ">", G_GT },
 };
 
-/* The word that comes next, which is taken; NULL when it is none of these. */
+/* Reads the next word if it is one of these; else NULL. */
 static const GuardWord *take_word(Reader *r, const GuardWord *at, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -419,7 +419,7 @@ static bool results(Reader *r, Alternative *a)
     return t != NULL;
 }
 
-/* What stands before the result. */
+/* Reads the `when` and `let` clauses of an alternative. */
 static bool conditions(Reader *r, Alternative *a)
 {
     if (take(r, "when")) {
@@ -445,8 +445,7 @@ static bool alternative(Reader *r, struct RuleBody *body)
     return true;
 }
 
-/* Past Op<..>(..), of which the name has been taken; depth: how many brackets around it are
- * open. */
+/* Skips the rest of Op<..>(..) behind its name. depth: how many brackets are open around it. */
 static void skip_call(Reader *r, int depth)
 {
     for (;;) {
@@ -497,7 +496,8 @@ static bool starts(const Reader *r, const char *text)
     return r->end - r->at > n && memcmp(r->text->at + r->at, text, n) == 0;
 }
 
-/* onnx::HardSwish(X) before 14, or one.of::square(X): forms that others are made of */
+/* Reads a head that is no PyTorch schema: onnx::HardSwish(X) before 14, or one.of::square(X), a
+ * form for use in other rules. */
 static bool graph_head(Reader *r, Rule *rule, const char *domain)
 {
     r->at += strlen(domain);
@@ -550,7 +550,7 @@ static Rule *one_head(Reader *r)
     return head(r, out) ? out : NULL;
 }
 
-/* To the next text in column 1. */
+/* Skips to the next text in column 1. */
 static void skip_rule(Reader *r)
 {
     while (peek(r)) {
@@ -574,7 +574,8 @@ static bool split_name(Ctx *cx, const char *text, bool exact, Rule *out)
     return true;
 }
 
-/* Its name; without one the operator's own: my::op is op of domain my. */
+/* Reads the name of the clause `function`. Without one it is the operator's own: my::op is the
+ * function op of domain my. */
 static bool function_name(Reader *r, Rule *out)
 {
     size_t at = r->at;
@@ -584,8 +585,8 @@ static bool function_name(Reader *r, Rule *out)
         broken_at(r, at, "expected a function's name, as in my.domain::Op");
 }
 
-/* ("kinds" LINE | "promote" LINE | "layout" LINE | "function" NAME)* and then the body, of which
- * only the place is kept: it is read when a node first needs the rule. */
+/* ("kinds" LINE | "promote" LINE | "layout" LINE | "function" NAME)* and then the body. Only the
+ * place of the body is kept: it is read when a node first needs the rule. */
 static bool settings_then_body(Reader *r, Rule *out)
 {
     for (;;) {

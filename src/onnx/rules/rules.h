@@ -68,14 +68,14 @@ typedef struct RuleEnv {
 } RuleEnv;
 
 typedef struct Rule {
-    Str head;             /* the schema line as written, or "onnx::HardSwish" */
-    Str promote;          /* "default(self, other)" or NULL */
-    Str kinds;            /* "plain complex" or NULL */
-    Str layout;           /* "own", "contiguous" or NULL */
-    Str domain, function; /* it is called as this function, whose body it is; NULL: its nodes stand
-                             where the call was */
-    uint32_t kinds_at, promote_at, layout_at; /* where they stand in the text */
-    bool users;    /* of a --rules file: what ONNX does not take in it is no bug of ours */
+    Str head;    /* the schema line as written, or "onnx::HardSwish" */
+    Str promote; /* "default(self, other)" or NULL */
+    Str kinds;   /* "plain complex" or NULL */
+    Str layout;  /* "own", "contiguous" or NULL */
+    Str domain,
+        function; /* the function of which the rule is the body; NULL: its nodes replace the call */
+    uint32_t kinds_at, promote_at, layout_at; /* places of these clauses in the text */
+    bool users;    /* from a --rules file: a node that ONNX does not take is the user's error */
     bool own_name; /* the function is called as the operator */
     int before;    /* legal rules: applies to targets below this opset */
     const Str *params;
@@ -92,7 +92,7 @@ typedef VEC(Rule *) RuleList;
  * thousand. */
 MUST_USE bool rules_scan(Ctx *cx, const Text *text, RuleList *out);
 MUST_USE bool rule_read(Ctx *cx, const Rule *rule);
-/* Both, for a text that may be wrong: a user's. */
+/* Reads heads and bodies at once, for a text of a user, which may have errors. */
 MUST_USE bool rules_parse(Ctx *cx, const Text *text, RuleList *out);
 Str rule_place(Ctx *cx, const Rule *rule);                 /* "my.rules:3", the line of its head */
 Str rule_position(Ctx *cx, const Rule *rule, uint32_t at); /* "my.rules:4:11" */
@@ -101,22 +101,24 @@ RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
 
 /* ---- read from right to left (rules_find.c): a graph has the formula, what is it? ---- */
 
-typedef Map RuleForms; /* name -> Rule: "one.of::square(X)", which others are made of */
+typedef Map RuleForms; /* name -> Rule, of forms for use in other rules: "one.of::square(X)" */
 enum { RULE_PARAMS = 8 };
 typedef struct RuleMatch {
     const Rule *rule;
     Ox result;             /* what the formula computes */
-    Ox param[RULE_PARAMS]; /* what stands for each; NULL: the alternative does not have it */
+    Ox param[RULE_PARAMS]; /* the value of each parameter; NULL: the alternative has no such
+                              parameter */
     Attr attr[RULE_PARAMS];
-    size_t n_attr; /* what the operator of the head is told */
+    size_t n_attr; /* attributes of the head's operator */
     const Ox *inner;
-    size_t n_inner; /* values on the way to the result, each as often as the formula takes it */
+    size_t n_inner; /* values inside the formula, each as often as the formula uses it */
 } RuleMatch;
-/* Does one of r's alternatives say what the first output of `root` is? `accept` may want another
- * way to read it. */
+/* Does one of r's alternatives match the first output of `root`? `accept` may refuse a match;
+ * then the next one is tried. */
 bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
                bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out);
-/* Names of the operators whose result a match of r may be; r is not read for that. */
+/* Names of the operators that the outermost node of a match of r may have. The body of r is not
+ * read for this. */
 MUST_USE bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names);
 
 #endif

@@ -57,7 +57,7 @@ static RuleVal wrong(Run *run, const Tree *t, ErrorCode code, const char *what)
     return rv_ox(POISON);
 }
 
-/* The same with values in the text; false, for functions that say so. */
+/* refuse() with values in the text. Gives false, for functions that return a bool. */
 static bool PRINTF_LIKE(3, 4) refuse_value(Run *run, const Tree *t, const char *fmt, ...)
 {
     char text[512];
@@ -100,7 +100,7 @@ static bool as_double(RuleVal v, double *out)
     }
 }
 
-/* Of an int or a bool; 0 of anything else. */
+/* The value of an int or a bool; 0 for anything else. */
 static int64_t as_int(RuleVal v)
 {
     if (v.tag == RV_BOOL)
@@ -431,8 +431,8 @@ static bool attributes(Run *run, const Tree *t, const OpVersion *v, Attr **out)
     return true;
 }
 
-/* What a custom operator returns: `as x` a tensor like x, `as float32` one of that type; else the
- * first input's type is assumed, which the user is told. */
+/* The type of a custom operator's result: `as x`: that of x; `as float32`: a tensor of this
+ * type; else the type of the first input, an assumption with a note. */
 static bool custom_type(Run *run, const Tree *t, OxList in, Type *out)
 {
     if (t->as) {
@@ -468,8 +468,8 @@ static bool call_custom(Run *run, const Tree *t, OxList in, const Attr *attr, Ox
     return ox_make_custom(run->env->g, t->domain, t->s, in, attr, t->n_attr, types, out, n);
 }
 
-/* An operator with n results; all of them POISON after an error. A mistake in a user's rule is told
- * as the user's. */
+/* Applies an operator with n results, which are all POISON after an error. An error in a user's
+ * rule names the place in the user's file. */
 static bool call(Run *run, const Tree *t, Ox *out, size_t n)
 {
     RuleVals args = { 0 };

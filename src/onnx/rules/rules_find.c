@@ -26,7 +26,7 @@ struct Frame {
     const Alternative *alt;
     const Tree *call;
     const Frame *up;
-}; /* call: whose arguments the parameters are */
+}; /* call: the call that gives the parameters their arguments */
 typedef struct Goal Goal;
 struct Goal {
     const Tree *want;
@@ -35,7 +35,7 @@ struct Goal {
     DType type;
     int rank;
     const Goal *next;
-}; /* type: of what has been cast; rank: of what axes are told of */
+}; /* type: of the value that was cast; rank: of the tensor whose axes are compared */
 typedef struct Bound {
     const Frame *at;
     Str name;
@@ -47,7 +47,7 @@ typedef struct Find {
     const RuleForms *forms;
     const Node *root;
     const Frame *top;
-    const OpVersion *op; /* what will be written */
+    const OpVersion *op; /* the operator of the head, which will be written */
     VEC(Bound) bound;
     VEC(Ox) inner;
     bool (*accept)(void *arg, const RuleMatch *m);
@@ -78,8 +78,8 @@ static bool literal(const Tree *t, double *out)
     }
 }
 
-/* A number, or a tensor of floats that is that number everywhere: what it is added to says the
- * shape. */
+/* The number v, or the number that all items of a float tensor v are: such a tensor broadcasts
+ * as the number would, where its shape comes from the other operand. */
 static bool number_of(Find *f, Ox v, double *out)
 {
     if (!v || ox_known_scalar(f->g, v, out))
@@ -97,7 +97,8 @@ static bool number_of(Find *f, Ox v, double *out)
     return true;
 }
 
-/* As near as the value's own type can be: nobody writes more digits of a root than that. */
+/* Is v the number `want`, to the precision of v's own type? Programs write roots with no more
+ * digits than that. */
 static bool is_number(Find *f, Ox v, double want)
 {
     double x;
@@ -147,7 +148,7 @@ static const Tree *let_of(const Alternative *a, Str name)
     return NULL;
 }
 
-/* The name is v from here on; then `want`, where it says what v is. */
+/* Binds the name to v, then matches v with `want`, the expression of a let (NULL: none). */
 static bool bind(Find *f, const Goal *g, RuleVal v, const Tree *want, const Frame *at)
 {
     vec_push(f->cx, &f->bound, (Bound){ g->at, g->want->s, v });
@@ -155,7 +156,7 @@ static bool bind(Find *f, const Goal *g, RuleVal v, const Tree *want, const Fram
     return solve(f, want ? &inside : g->next);
 }
 
-/* One more use of it, if it is on the way. */
+/* Counts one more use of v, if v is a value inside the formula. */
 static bool taken_again(Find *f, Ox v)
 {
     for (size_t i = 0; i < f->inner.n; i++)
@@ -219,7 +220,7 @@ static bool attr_is(Ctx *cx, const Node *n, const OpVersion *v, const Setting *s
     return a.kind == ATTR_INT ? is == want : (float)is == (float)want;
 }
 
-/* Those of the formula, and no others that matter. */
+/* Are n's attributes those of the formula, and all others at their defaults? */
 static bool attrs_are(Ctx *cx, const Node *n, const Tree *t)
 {
     const OpVersion *v = onnx_version(n->op, ONNX_NEWEST);
@@ -242,7 +243,7 @@ static bool solve_inputs(Find *f, const Goal *g, const Node *n, const int *order
 {
     Goal goals[MAX_ARGS];
     size_t count = g->want->n_arg;
-    Ox counted = n->n_in ? n->in[0] : NULL; /* the tensor whose axes the node's are */
+    Ox counted = n->n_in ? n->in[0] : NULL; /* the tensor whose axes n's attributes name */
     if (node_is(n, "Unsqueeze"))
         counted = n->out[0];
     int rank = counted ? ox_rank(counted) : -1;
@@ -294,7 +295,7 @@ static bool solve_form(Find *f, const Goal *g)
     return false;
 }
 
-/* float32, or dtype(X) of an X that has been found. */
+/* Is this the type that t names: float32, or dtype(X) of an X that has been found? */
 static bool type_is(Find *f, const Tree *t, const Frame *at, DType type)
 {
     if (t->kind == N_NAME)
@@ -303,7 +304,8 @@ static bool type_is(Find *f, const Tree *t, const Frame *at, DType type)
     return b && ox_dtype(b->v.ox) == type;
 }
 
-/* First what is cast, then its type: dtype(X) can be told only once X is found. */
+/* Matches cast(x, T). x is matched first, as T may be dtype(X), which is known only once X is
+ * found. */
 static bool solve_cast(Find *f, const Goal *g)
 {
     if (g->type != DT_NONE)
@@ -327,7 +329,8 @@ static bool solve_cast(Find *f, const Goal *g)
 
 /* ---- when all fits ---- */
 
-/* dtype(X), rank(X), a number that was found, a type's name or a literal. */
+/* *out: the value of dtype(X), rank(X), a number that was found, a type's name or a literal.
+ * False: t is something else. */
 static bool known(Find *f, const Frame *root, const Tree *t, double *out)
 {
     if (literal(t, out))
@@ -363,7 +366,8 @@ static Attr attr_of(const FormalAttr *a, double v, Str text)
     }
 }
 
-/* `when approximate = "tanh"`: not a question but what the operator is told. */
+/* The attribute that a guard sets: `when approximate = "tanh"` gives the head's operator this
+ * attribute. NULL: the guard is a question. */
 static const FormalAttr *told(const Find *f, const Guard *q)
 {
     return q->kind == G_EQ && q->a->kind == N_NAME ? onnx_attr(f->op, q->a->s->s) : NULL;
@@ -412,7 +416,7 @@ static bool solve_one(Find *f, const Goal *g)
     }
 }
 
-/* What a way that led nowhere has found is forgotten. */
+/* Matches a goal and all goals behind it. Bindings of an attempt that fails are forgotten. */
 static bool solve(Find *f, const Goal *g)
 {
     size_t bound = f->bound.n;

@@ -1,5 +1,5 @@
-/* rules_tree.h - what a rule's text becomes: made by rules.c, applied to values by rules_apply.c.
- * Nobody else includes it. */
+/* rules_tree.h - what a rule's text becomes: made by rules.c, applied to values by
+ * rules_apply.c, matched with them by rules_find.c. Included by these files alone. */
 #ifndef PT2ONNX_ONNX_RULES_TREE_H
 #define PT2ONNX_ONNX_RULES_TREE_H
 
@@ -72,19 +72,19 @@ typedef struct Alternative {
     VEC(Tree *) results;
 } Alternative;
 typedef VEC(Str) RuleTops;
-/* The outermost operators of its results, "Mul" or "one.of::square", casts around them too. Nothing
- * else of the results is read. */
+/* The outermost operators of the rule's results, "Mul" or "one.of::square", and casts around
+ * them. The rest of the results is not read. */
 MUST_USE bool rule_tops(Ctx *cx, const Rule *rule, RuleTops *out);
 
 struct RuleBody {
     VEC(Alternative) at;
     bool read;
     uint32_t start;
-}; /* read: `at` holds what the text says from `start` on */
+}; /* read: `at` has the alternatives that begin at `start` in the text */
 
 /* a + b, a - b, a * b or a / b. */
 double arith_result(char operator, double a, double b);
-/* For the kinds from G_EQ on. */
+/* `a kind b`, for the kinds from G_EQ on. */
 bool compare_numbers(GuardKind kind, double a, double b);
 
 #endif

@@ -19,7 +19,7 @@ static bool room_for_name(Wire *w, Str name)
     return true;
 }
 
-/* False when somebody has it already. */
+/* False: another value has this name already. */
 static bool take_name(Wire *w, Str name)
 {
     bool is_free = !room_for_name(w, name) || !w->used[name->id];
