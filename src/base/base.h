@@ -92,7 +92,7 @@ size_t word_distance(const char *a, size_t na, const char *b, size_t nb);
 /* The word of the list (NULL last) spelt most like this one; NULL when none is near. */
 const char *word_nearest(const char *word, size_t n, const char *const *words);
 
-/* A piece of memory that somebody else owns. */
+/* A piece of memory that the slice itself does not own. */
 typedef struct {
     const uint8_t *p;
     size_t n;

@@ -1,4 +1,4 @@
-/* internal.h - what the files of src/base share and nobody else sees. */
+/* internal.h - what only the files of src/base share. */
 #ifndef PT2ONNX_BASE_INTERNAL_H
 #define PT2ONNX_BASE_INTERNAL_H
 

@@ -632,7 +632,8 @@ static Outcome ask_parts(OpUse *u)
 
 static Outcome ask_builtin(OpUse *u) { return builtin_call(u->ev, u->name, u->args, u->n, u->out); }
 
-/* FAILED where the operator would write to what our result does not tell. */
+/* FAILED: the file says that the operator writes to an argument, while its rule or registered
+ * function does not, so the write would be dropped. */
 static Outcome ask_writes(OpUse *u)
 {
     Ctx *cx = u->ev->cx;
@@ -641,7 +642,9 @@ static Outcome ask_writes(OpUse *u)
     return (exists || custom) && loses_writes(u->ev, u->e, u->s) ? FAILED : NOT_MINE;
 }
 
-/* An operator that nobody knows: --unknown=custom, or a writer whose effect would be lost. */
+/* An operator that pt2onnx does not know: with --unknown=custom a custom operator; else one that
+ * writes, which a refusal must note as its effect would be missing. NOT_MINE: the tables have
+ * it, or it is left to ask_operator. */
 static Outcome ask_unknown(OpUse *u)
 {
     Ctx *cx = u->ev->cx;
@@ -671,6 +674,8 @@ static Outcome (*const asked[])(OpUse *u) = {
     ask_higher_order, ask_stacked, ask_parts, ask_builtin,  ask_writes, ask_unknown, ask_operator,
 };
 
+/* Runs the operator e with these arguments: the first of asked[] that takes it gives the result.
+ * False after an error. */
 static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Value *out)
 {
     OpUse u = { ev, e, e->op, args, e->n_args, s, out };

@@ -176,7 +176,9 @@ static bool evaluate(Eval *ev)
         run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev);
 }
 
-/* One evaluation. NULL after an error, E_RESTART among them; what it has learnt is in the facts. */
+/* One evaluation of the program: inputs, forward, outputs and state. The graph, or NULL after an
+ * error. E_RESTART is one of these errors: the facts have what was learnt, and the caller begins
+ * again. */
 static Graph *run_once(Ctx *cx, Program *p)
 {
     Eval ev = { .cx = cx, .p = p, .g = graph_new(cx, NULL, str_of(cx, "main")) };

@@ -64,7 +64,7 @@ struct OpRow {
     LowerFn lower;
     CallFn call;
     WriteFn write;      /* of a view, as what follows. NULL: it cannot be written through */
-    StridesFn strides;  /* NULL: nobody knows them */
+    StridesFn strides;  /* NULL: not known */
     SharesFn shares;    /* NULL: always */
     bool gives_itself;  /* where it shares memory it is its argument, not another view of it */
     bool repeats;       /* an element of its base may stand for several of its own */

@@ -77,7 +77,8 @@ void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why);
 /* The mark of a list, dict or object: a tensor without contents that counts as written whenever the
  * container is, for tensor_holds and tensor_maybe_shared. NULL for other values. */
 Tensor *container_mark(Ctx *cx, Value v);
-const Tensor *container_marked(Value v); /* the same; NULL too where nobody has asked for it yet */
+const Tensor *container_marked(
+    Value v); /* the same; NULL also as long as container_mark has not been called */
 /* `copy`, which is new, counts as written whenever v is. */
 void container_share_mark(Ctx *cx, Value copy, Value v);
 /* Why what this list, dict or object holds is not known (an alias was written); NULL: it is. */

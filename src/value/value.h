@@ -120,7 +120,7 @@ struct List {
     struct Stacked *stacked;
     uint64_t created;          /* heap_now() when it was made; so in Dict and Obj */
     struct ListAlias *aliases; /* lists that may be this very one (list_maybe_same) */
-    Tensor *mark;              /* container_mark; NULL until somebody asks for it */
+    Tensor *mark;              /* see container_mark; NULL until that is called */
     uint64_t seen;             /* heap_now() of the last search that met it; so in Tuple, Dict */
 };
 

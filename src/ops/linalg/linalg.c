@@ -190,8 +190,9 @@ static Ox without_batches(const Op *op, Ox x, Ox y)
     return whole ? one : y;
 }
 
-/* mm, bmm, mv, dot. row->datum: the ranks of both, as two decimal digits: 22 mm, 33 bmm, 21 mv, 11
- * dot. row->text: the name of the second parameter. */
+/* mm, bmm, mv, dot, and their like: products that ask for the ranks of both operands.
+ * row->datum: these ranks as two decimal digits, 22 for mm, 33 for bmm, 21 for mv, 11 for dot.
+ * row->text: the name of the second parameter. */
 static Ox lower_product(Op *op)
 {
     int x_rank = (int)op->row->datum / 10;
