@@ -168,8 +168,10 @@ static bool imaginary(const Parser *p, double *out)
     return at(p, TOK_IMAGINARY);
 }
 
-/* complex := real ( '+' | '-' ) imaginary      the sign in front belongs to the real part alone.
- * Only a look ahead tells. */
+/* complex := real ( '+' | '-' ) imaginary
+ *
+ * A sign in front belongs to the real part alone. Whether a number is complex is known from the
+ * tokens behind the first. */
 static bool complex_tail(Parser *p, Expr *real, double re)
 {
     if (!at(p, TOK_PLUS) && !at(p, TOK_MINUS))
@@ -195,8 +197,9 @@ static bool at_number(const Parser *p)
         at_word(p, W_nan) || at_word(p, W_infj) || at_word(p, W_nanj);
 }
 
-/* number := INT | FLOAT | 'inf' | 'nan' | complex      `start` is that of the sign, if there is
- * one. */
+/* number := INT | FLOAT | 'inf' | 'nan' | complex
+ *
+ * start: where the number begins, at its sign if there is one. */
 static Expr *number(Parser *p, uint32_t start, bool negative)
 {
     Expr *e = expr_make(p, X_FLOAT, start, p->lx.tok.end);
@@ -395,7 +398,8 @@ static Str aten_name(Parser *p, Str op)
 static bool call_args(Parser *p, Expr *e);
 
 /* operator := 'torch' '.' [ 'autograd' '.' ] WORD call | 'ops' '.' WORD '.' WORD [ '.' WORD ] call
- * *e stays NULL, and nothing is read, when it is something else. */
+ *
+ * *e stays NULL, and nothing is read, where something else stands. */
 static bool operator(Parser *p, Expr **e)
 {
     Lexer before = p->lx;

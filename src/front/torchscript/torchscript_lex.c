@@ -70,8 +70,9 @@ static bool int_literal(Lexer *lx, uint32_t start, uint32_t end, uint64_t *out)
     return true;
 }
 
-/* number := digits [ '.' digits? ] [ ('e'|'E') ['+'|'-'] digits ] [ 'j' ]     an int when there is
- * none of . e j */
+/* number := digits [ '.' digits? ] [ ('e'|'E') ['+'|'-'] digits ] [ 'j' ]
+ *
+ * It is an int where it has no '.', 'e' or 'j'. */
 static bool number(Lexer *lx, uint32_t start)
 {
     uint32_t i = skip_digits(lx, start);

@@ -483,8 +483,9 @@ static bool method(Parser *p, ClassMaker *m)
 }
 
 /* class_item := a strlist of __parameters__ .. | odd_field | field | member | function | 'pass'
- * An attribute may be called like any keyword, so a colon behind the first word decides before the
- * word does. */
+ *
+ * An attribute may have the name of a keyword, so a colon behind the first word decides before
+ * the word does. */
 static bool class_item(Parser *p, ClassMaker *m)
 {
     ClassDef *c = m->def;

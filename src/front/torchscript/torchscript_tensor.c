@@ -219,8 +219,8 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
     return make_const(cx, t, rank, dims, strides);
 }
 
-/* qparams := (torch.per_tensor_affine, scale, zero_point) | (torch.per_channel_affine.., scales,
- * zero_points, axis) */
+/* qparams := (torch.per_tensor_affine, scale, zero_point)
+ *          | (torch.per_channel_affine.., scales, zero_points, axis) */
 static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir)
 {
     const Pickle *q = args->tag == P_TUPLE && args->seq.n > 4 ? args->seq.at[4] : NULL;
