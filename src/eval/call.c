@@ -125,8 +125,8 @@ bool eval_raise(Eval *ev, Str message)
         ev->raised_at = where_intern(ev->cx);
         return false;
     }
-    if (ev->cx->refusals.n >
-        0) /* a refused operator's poison may have led here: that is the news */
+    if (ev->cx->refusals.n > 0) /* the program may have come here because an operator was refused:
+                                   the error lists that */
         return refusals_fail(ev->cx);
     if (facts_other_rank(ev->cx, message))
         return false;
@@ -188,7 +188,7 @@ static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t
     return convert_to(ev, frame.result, fn->ret, "the result", out);
 }
 
-/* With the function's place pushed, and the depth of calls counted: --limit calls. */
+/* Calls the function with its place pushed; the depth of calls counts against --limit calls. */
 bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -263,7 +263,7 @@ static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, 
     return call_function(ev, fn, all, n + 1, out);
 }
 
-/* With the module's path pushed, if o is a module. */
+/* Calls the method, with the module's path pushed if o is a module. */
 bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value *out)
 {
     Ctx *cx = ev->cx;
@@ -324,7 +324,8 @@ static WalkStep stop_at_name(void *arg, Value v)
     return by_name ? WALK_STOP : WALK_IN;
 }
 
-/* Would str(v) say something that only the running model knows? It says the name then. */
+/* Would str(v) contain a value that only the running model knows? The text has the value's name
+ * in its place. */
 static bool is_given_by_name(Ctx *cx, Value v)
 {
     enum { DEEP = 9 };
@@ -441,8 +442,8 @@ static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
     return true;
 }
 
-/* The same for is_container_op: items that were never set are fine, a container that an alias's
- * write has made invalid is not. */
+/* args_are_set for is_container_op: items that were never set may be there, while a container
+ * that is invalid is an error. */
 static bool containers_are_readable(Eval *ev, Str name, const OpArg *args, size_t n)
 {
     for (size_t i = 0; i < n && i < (str_is(name, "aten::extend") ? 2 : 1); i++)
@@ -537,7 +538,7 @@ static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
     return true;
 }
 
-/* How many items of a list the statement, or a later one, takes it apart into; 0: not known. */
+/* Into how many items the statement, or a later one, unpacks its list; 0: not known. */
 static uint32_t parts_wanted(const Stmt *s)
 {
     if (!s)
@@ -577,7 +578,7 @@ static Outcome ask_optional(OpUse *u)
     if (u->n == 2 && (is || is_not) && x.tag == V_MAYBE && u->args[1].v.tag == V_NONE)
         *u->out = is_not ? val_present(x) : val_not(u->ev->g, val_present(x));
     else if (u->n == 2 && (is || is_not) && x.tag == V_LIST && u->args[1].v.tag == V_NONE)
-        *u->out = val_bool(is_not); /* also of a stacked list */
+        *u->out = val_bool(is_not); /* a stacked list is not None either */
     else if (u->n == 1 && x.tag == V_MAYBE &&
              (str_is(u->name, "aten::_unwrap_optional") ||
               str_is(u->name, "prim::unchecked_unwrap_optional")))
@@ -587,15 +588,14 @@ static Outcome ask_optional(OpUse *u)
     return outcome_done(u->ev->cx);
 }
 
-/* FAILED where an argument may not be read. Those who are asked before this one take such
- * arguments. */
+/* FAILED where an argument may not be read. What is asked before this takes such arguments. */
 static Outcome ask_unset(OpUse *u)
 {
     bool set = is_container_op(u->name) ? containers_are_readable(u->ev, u->name, u->args, u->n)
                                         : args_are_set(u->ev, u->args, u->n);
     if (!set)
         return FAILED;
-    /* also of what works on a container: len of a text */
+    /* also for an operator on a container, such as len of a text */
     if (u->n && staged_text(u->args[0].v) && !must_be_set(u->ev, u->args[0].v))
         return FAILED;
     return NOT_MINE;
@@ -659,7 +659,7 @@ static Outcome ask_unknown(OpUse *u)
     return outcome_done(cx);
 }
 
-/* Last of all: an operator of the tables, or one to be refused by name. */
+/* Asked last: an operator of the tables; any other is refused by name. */
 static Outcome ask_operator(OpUse *u)
 {
     Eval *ev = u->ev;

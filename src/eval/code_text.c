@@ -10,7 +10,7 @@
 
 typedef struct Printer {
     Buf *out;
-    const Function *fn; /* whose slots the locals are */
+    const Function *fn; /* the function that has these locals */
     TextStyle style;
 } Printer;
 
@@ -432,7 +432,7 @@ void float_print(Buf *b, const char *fmt, double v)
         buf_add(b, s, n);
         s += n;
         if (*s)
-            buf_str(b, "."); /* whatever the locale has for a point, of any length */
+            buf_str(b, "."); /* in place of the locale's decimal point, which may be longer */
         s += strcspn(s, "0123456789");
     }
 }

@@ -205,6 +205,6 @@ Graph *eval_program(Ctx *cx, Program *p)
             return NULL;
         g = run_once(cx, p);
     }
-    facts_report(cx); /* of a failure too: what was assumed may explain it */
+    facts_report(cx); /* also after a failure, which an assumption may explain */
     return g;
 }

@@ -130,7 +130,8 @@ static bool attr_of_tuple(Eval *ev, const Tuple *t, Str name, Value *out)
     return fail(ev->cx, E_VALUE, "%s has no field '%s'", t->type ? t->type->s : "a tuple", name->s);
 }
 
-/* The attribute of a namespace is what the longer path names; of poison it is poison. */
+/* See internal.h. The attribute of a namespace is what the path with one word more names; that
+ * of poison is poison. */
 bool get_attr(Eval *ev, Value v, Str name, Value *out)
 {
     if (v.tag == V_POISON) {
@@ -227,7 +228,7 @@ static bool item_at(Eval *ev, Value base, int64_t i, Value *out)
     return true;
 }
 
-/* a[b] of what is no list, tuple or module: a tensor, a dict, a string. */
+/* a[b] for a tensor, dict or string a. */
 static bool getitem(Eval *ev, Value base, Value index, Value *out)
 {
     OpArg args[2] = { { NULL, base }, { NULL, index } };
@@ -237,7 +238,7 @@ static bool getitem(Eval *ev, Value base, Value index, Value *out)
     return r == DONE;
 }
 
-/* a[b]. Lists and tuples are looked at here; modules have children; builtins do the rest. */
+/* a[b]: an item of a list or tuple, a child of a module, or what getitem gives. */
 static bool eval_index(Eval *ev, const Expr *e, Value *out)
 {
     Value base, index;

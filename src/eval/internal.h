@@ -15,8 +15,8 @@
 #include "value/options.h"
 #include "ops/ops.h"
 
-/* What became of a question that several are asked in turn: DONE, *out is the answer; NOT_MINE, the
- * next is asked; FAILED, after fail() or with ev->raised. */
+/* What a function gives that is one of several to be asked in turn. DONE: *out is the answer;
+ * NOT_MINE: the next one is asked; FAILED: after fail(), or with ev->raised. */
 typedef enum { DONE, NOT_MINE, FAILED } Outcome;
 /* The outcome where the context may have failed on the way. */
 static inline Outcome outcome_done(const Ctx *cx) { return ctx_failed(cx) ? FAILED : DONE; }
@@ -57,14 +57,15 @@ typedef struct Eval {
     int64_t calls; /* depth of calls, against LIMIT_CALLS */
     int nesting;
     const KnownCondition *known;
-    int staged; /* branches and bodies around us that ONNX decides: a raise there unwinds */
+    int staged; /* how many branches and bodies that ONNX decides are being run */
     Str raised; /* the message of a FLOW_RAISE */
     SourceId raised_at;
-    struct State *state;       /* state.c */
-    Map names;                 /* dotted path -> Value*: what it names */
-    Map constants;             /* number + 1 -> Value*: CONSTANTS.cN */
-    Map liveness;              /* Function* -> liveness.c's table of where locals are used */
-    struct Findings *findings; /* of the loop whose body is run; NULL: of none (loop_nested.c) */
+    struct State *state; /* state.c */
+    Map names;           /* dotted path -> Value*: what it names */
+    Map constants;       /* number + 1 -> Value*: CONSTANTS.cN */
+    Map liveness;        /* Function* -> liveness.c's table of where locals are used */
+    struct Findings
+        *findings; /* of the loop whose body is being run; NULL: none is (loop_nested.c) */
 } Eval;
 
 /* ---- builtin.c, method.c (functions and methods on values that are not tensors) ---- */
@@ -75,8 +76,7 @@ typedef struct Eval {
 Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
 /* Is there any builtin of this name? For the scan that lists all unsupported operators. */
 bool builtin_exists(Ctx *cx, Str name);
-/* self.name(args) where self is no object of a class: tensors (tolist, ..), lists, dicts,
- * strings. */
+/* self.name(args) where self is a tensor (tolist, ..), list, dict or string. */
 Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
 
 /* ---- expr.c ---- */
@@ -84,11 +84,11 @@ Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n,
 /* Every function that runs the program returns false after an error, and when the model raised
  * (ev->raised). */
 MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
-/* A value that is about to be looked at: false when it is one that was never set, with the
- * reason. */
+/* May v be read? False, after an error with the reason, for a value that was never set, is
+ * invalid, or is None in some runs. */
 MUST_USE bool must_be_set(Eval *ev, Value v);
-/* A text about what only the running model knows, in which that stands by name: it may be printed,
- * raised, and put into other texts. */
+/* A text that has the name of a value in the place of the value, which only the running model
+ * knows. It may be printed, raised, and put into other texts. */
 Value val_staged_text(Ctx *cx, Str text);
 /* Attribute `name` of v: slots, class constants, fields of named tuples, name and value of enum
  * members. */
@@ -101,10 +101,10 @@ MUST_USE bool step(Eval *ev);
 /* ---- stmt.c ---- */
 
 Flow run_block(Eval *ev, const Block *b);
-/* Of an expression that failed: was it an error, or did the model raise? */
+/* The flow behind an expression that has failed: an error, or the model's own raise. */
 static inline Flow flow_of_failure(const Eval *ev) { return ev->raised ? FLOW_RAISE : FLOW_FAIL; }
 void assign_slot(Eval *ev, uint32_t slot, Value v);
-/* A condition as the program sees it: a tensor's item, `n != 0` of a number. */
+/* v as a condition, as Python's `if` takes it: the item of a tensor, `n != 0` for a number. */
 MUST_USE bool condition_of(Eval *ev, Value v, Value *out);
 
 /* ---- call.c ---- */

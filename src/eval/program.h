@@ -134,12 +134,12 @@ struct Stmt {
     Str calls; /* the calls of modules around it that become functions (pt2onnx_node), or NULL */
 };
 
-/* A type that a file recorded: of a result, or of an input. recorded_type makes it a Type. */
+/* What a file recorded as the type of a result or an input. recorded_type makes a Type of it. */
 typedef struct Recorded {
     DType dtype;
     int rank;
     const struct RecordedDim *dim;
-    Str what; /* "float", "int": of what is no tensor */
+    Str what; /* "float", "int": the type of a value that is no tensor */
 } Recorded;
 typedef struct RecordedDim {
     int64_t known; /* the size, or -1 */
@@ -199,7 +199,7 @@ typedef struct ClassDef {
     uint32_t start, end;
 } ClassDef;
 
-/* An input of the whole program, as far as the file tells. */
+/* What the file says of an input of the whole program. */
 typedef struct InputDecl {
     Str name;             /* of forward's parameter, or the path of a leaf: "batch.image" */
     const TypeExpr *type; /* NULL: Tensor */
@@ -245,9 +245,9 @@ typedef struct Program {
     StatePair *state;
     uint32_t n_state; /* of the last evaluation */
     Str *output_name;
-    uint32_t n_output_name; /* wishes from out_spec; NULL entries: none */
-    /* The reader's, to look up what is parsed when it is first needed. NULL: there is none of that
-     * name, without an error, or the context has failed. */
+    uint32_t n_output_name; /* names of outputs from out_spec; NULL: the output has none */
+    /* Set by the reader: finds the class of this name, which is parsed when it is first needed.
+     * NULL: there is none (no error), or the context has failed. */
     ClassDef *(*find_class)(Ctx *cx, struct Program *p, Str qualname);
     Function *(*find_function)(Ctx *cx, struct Program *p, Str qualname);
     bool (*constant)(Ctx *cx, struct Program *p, int64_t n, Value *out); /* CONSTANTS.cN */
@@ -273,7 +273,7 @@ Str type_expr_text(Ctx *cx, const TypeExpr *t); /* NULL: "Tensor" */
 Str expr_text(Ctx *cx, const Function *fn, const Expr *e);
 Str val_text(Ctx *cx, Value v); /* as str() and format() give it in TorchScript */
 void type_expr_print(Buf *b, const TypeExpr *t);
-/* fn: whose locals stand in e; NULL: none do. */
+/* fn: the function whose locals e names; NULL: e names none. */
 void expr_print(Buf *b, const Function *fn, const Expr *e, TextStyle style);
 void string_print(Buf *b, Str s); /* quoted, with TorchScript's escapes */
 /* One of printf's %e %f %g, with a point whatever the locale. */

@@ -66,7 +66,7 @@ static void scan_op(Scan *s, const Expr *e)
     refuse_op(s, e);
 }
 
-/* A method by name: whichever class the object may have. */
+/* Scans the methods of this name of all classes, as the class of the object is not known. */
 static void scan_method(Scan *s, Str name)
 {
     for (size_t i = 0; i < s->classes.n; i++)
@@ -86,7 +86,8 @@ static void scan_callee(Scan *s, const Expr *e)
     }
 }
 
-/* A name with a dot may be a function's, wherever it stands: fork takes one as an argument. */
+/* Scans an expression. A name with a dot may be that of a function wherever it stands: fork
+ * takes one as an argument. */
 static void scan_expr(Scan *s, const Expr *e)
 {
     if (!e)

@@ -80,7 +80,7 @@ Value val_symbool(Ctx *cx, Ox b)
     return symbool(cx, (SymBool){ .ox = b });
 }
 
-/* A one-element value of any rank as a 0-d one. */
+/* v, of one element and any rank, as a 0-d value. */
 static Ox to_scalar(Graph *g, Ox v)
 {
     if (ox_rank(v) == 0)
@@ -365,7 +365,7 @@ Ox symbool_ox(Graph *g, const SymBool *b)
     return POISON;
 }
 
-/* As a message names the list; items of several kinds go by the first. */
+/* The kind of a list for messages. The first item stands for all. */
 static const char *list_kind(const List *l)
 {
     if (l->stacked)
@@ -385,7 +385,8 @@ static const char *list_kind(const List *l)
     }
 }
 
-/* TorchScript's name of the type where it has one; a choice is of the kind of its options. */
+/* See value.h. The name is TorchScript's, where it has one. A choice is of the kind of its
+ * options. */
 const char *val_kind(Value v)
 {
     switch (v.tag) {

@@ -35,12 +35,13 @@ typedef enum {
     V_ENUM,   /* e: class, name, value */
     V_FUTURE, /* future: what fork's function gave, already computed */
 
-    /* Inside src/eval only: what a name in call position stands for. */
+    /* Inside src/eval only: what the callee of a call names. */
     V_CLASS,     /* any: the ClassDef */
     V_FUNCTION,  /* any: the Function */
     V_NAMESPACE, /* s: a dotted path that names neither */
 
-    /* May be passed around; reading one is an error, or the running model's decision. */
+    /* Values that may be passed around. Reading one is an error, or needs the running model's
+     * decision. */
     V_UNINIT, /* a local that is not assigned, uninitialized(T): any is an Unset, or NULL */
     V_CHOICE, /* choice: one of several known strings or members of an enum */
     V_MAYBE,  /* maybe: None or a value; may be asked `is None`, and read behind that question */
@@ -211,7 +212,8 @@ Value val_implying(Ctx *cx, Value v, Value x, Value y);
  * dict's entry is there (eval/lists/dynamic_dict.c). */
 Value val_maybe(Ctx *cx, Value present, Value value);
 Value val_maybe_key(Ctx *cx, Value present, Value value);
-Value val_maybe_like(Ctx *cx, const Maybe *like, Value present, Value value); /* as `like` is */
+Value val_maybe_like(Ctx *cx, const Maybe *like, Value present,
+                     Value value); /* an optional, or the entry of a key, as `like` is */
 /* at[index] of n strings, or of n members of one enum; index is an int below n. */
 Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index);
 /* A value that may be passed around; reading it is an error with this reason, at the place where it
@@ -236,7 +238,7 @@ static inline Value val_present(Value v)
     return v.tag == V_MAYBE ? v.maybe->present : val_bool(v.tag != V_NONE);
 }
 
-/* Concrete or symbolic numbers. */
+/* Is v an int, float or bool, concrete or symbolic? */
 static inline bool val_is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
 static inline bool val_is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
 static inline bool val_is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
@@ -255,6 +257,6 @@ static inline bool val_is_option(Value v)
 static inline Tri tri_of(bool b) { return b ? YES : NO; }
 static inline Tri tri_not(Tri t) { return t == UNKNOWN ? UNKNOWN : tri_of(t == NO); }
 void rel_not(Rel *rel, Dim *a, Dim *b); /* in place: the relation that holds when this one fails */
-Ox symbool_ox(Graph *g, const SymBool *b); /* as a 0-d bool value; POISON after an error */
+Ox symbool_ox(Graph *g, const SymBool *b); /* b as a 0-d bool tensor; POISON after an error */
 
 #endif

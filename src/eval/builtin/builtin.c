@@ -192,7 +192,8 @@ static bool is_symbolic(Value v)
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL;
 }
 
-/* Nobody takes these arguments: say which they are, and what would decide when one is symbolic. */
+/* The error that no row takes these arguments: names their kinds, and the option that decides
+ * where one is symbolic. */
 static Outcome no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
 {
     Buf kinds = buf_new(cx);

@@ -61,7 +61,7 @@ static inline bool is_real(Value v)
 {
     return v.tag == V_INT || v.tag == V_FLOAT || v.tag == V_BOOL;
 }
-/* As a double: True is 1. */
+/* v, an int, float or bool, as a double: True is 1. */
 static inline double real_of(Value v)
 {
     if (v.tag == V_FLOAT)
@@ -71,7 +71,7 @@ static inline double real_of(Value v)
 static inline bool is_symbolic_float(Value v) { return v.tag == V_SYMFLOAT; }
 static inline bool is_symbolic_int(Value v) { return v.tag == V_SYMINT; }
 static inline bool is_int(Value v) { return v.tag == V_INT || v.tag == V_SYMINT; }
-/* Of one argument or two. */
+/* Does `is` hold for one of the first two arguments? */
 static inline bool any_is(const Builtin *b, bool (*is)(Value))
 {
     return is(b->arg[0].v) || (b->n > 1 && is(b->arg[1].v));

@@ -1,6 +1,6 @@
-/* builtin_compare.c - comparison, identity and logic of values. Of sizes that stays a relation of
- * dims, which later questions can use; of other numbers that only the running model knows it is a
- * node. */
+/* builtin_compare.c - comparison, identity and logic of values. A comparison of sizes stays a
+ * relation of dims, which later questions can use; one of other numbers that only the running
+ * model knows is a node. */
 #include "eval/builtin/builtin.h"
 #include "value/walk.h"
 
@@ -170,7 +170,7 @@ static bool same_device(Builtin *b, Value *out)
     return true;
 }
 
-/* `is`: identity of what has one, value of what has not, and None only with None. */
+/* `is`: by identity for values that have one, by value for others; None is only None. */
 static bool identical(Builtin *b, Value *out)
 {
     Value x = b->arg[0].v;
@@ -211,7 +211,7 @@ static bool logic_of_bools(Bits op, bool x, bool y)
     return op == BIT_OR ? x || y : x != y;
 }
 
-/* & | ^ of bools: a node only where both are symbolic, or of ^. */
+/* & | ^ of bools. Only ^, or two symbolic operands, make a node. */
 static bool logic(Builtin *b, Value *out)
 {
     Bits op = (Bits)b->row->datum;

@@ -128,8 +128,8 @@ static bool slice_text(Builtin *b, Value *out)
     return true;
 }
 
-/* What is only known when the model runs is equal to nothing for sure: such a search has no
- * answer. */
+/* Is v known only when the model runs? Whether it is equal to another value is not known, so it
+ * cannot be searched for. */
 static bool is_staged(Value v)
 {
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_SYMBOOL || v.tag == V_TENSOR;
@@ -201,7 +201,7 @@ static bool append(Builtin *b, Value *out)
     return true;
 }
 
-/* The other list may be the same one: its length is read first. */
+/* l.extend(other): the length of `other` is read first, as it may be l itself. */
 static bool extend(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
@@ -500,7 +500,7 @@ static bool sum_of_list(Builtin *b, Value *out)
     return true;
 }
 
-/* any (datum 1) or all: an item that decides does so, whatever the symbolic ones are. */
+/* any (datum 1) or all. A known item may decide the answer whatever the symbolic items are. */
 static bool any_or_all(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;

@@ -122,7 +122,8 @@ static bool round_symbolic(Builtin *b, Ox v, Rounding how, Value *out)
 
 /* ---- conversions ---- */
 
-/* As C++ converts: toward zero; what does not fit, NaN too, is the smallest int. */
+/* f as an int as C++ converts it: toward zero. A float that does not fit, or NaN, becomes the
+ * smallest int. */
 static int64_t int_of_double(double f)
 {
     return f >= -0x1p63 && f < 0x1p63 ? (int64_t)f : INT64_MIN;
@@ -252,8 +253,8 @@ static bool to_complex(Builtin *b, Value *out)
     return true;
 }
 
-/* What is only known when the model runs stands in it by its name or type: call.c lets such texts
- * be messages only. */
+/* str(v). A value that only the running model knows is named in the text, or its type is; call.c
+ * allows such texts in messages alone. */
 static bool to_text(Builtin *b, Value *out)
 {
     *out = val_str(val_text(b->cx, b->arg[0].v));
@@ -341,7 +342,7 @@ static bool arith_floats(Builtin *b, Arith op, double x, double y, Value *out)
     return true;
 }
 
-/* Dims; rounding toward zero is floor where nothing is negative. */
+/* The operation on dimensions. Rounding toward zero is floor where no operand is negative. */
 static bool arith_dims(Builtin *b, Arith op, Value *out)
 {
     Ctx *cx = b->cx;
@@ -364,7 +365,8 @@ static bool arith_dims(Builtin *b, Arith op, Value *out)
             return give_dim(b, dim_floordiv(cx, x, y), out);
         Ox top = ox_dim_value(b->g, x);
         Ox bottom = ox_dim_value(b->g, y);
-        return give_ox(b, ox_g(b->g, "Div", top, bottom), out); /* of ints it rounds so */
+        return give_ox(b, ox_g(b->g, "Div", top, bottom),
+                       out); /* ONNX's Div of ints rounds toward zero */
     default: return builtin_fail(b, "no such operation on these numbers");
     }
 }
@@ -374,14 +376,15 @@ static Ox fmod_ox(Graph *g, Ox x, Ox y)
     return ox_g_with(g, "Mod", INPUTS(x, y), INT("fmod", 1));
 }
 
-/* With b's sign; what arith_floats does, in the same steps. */
+/* The remainder with the sign of y, in the same steps as arith_floats computes it. */
 static Ox remainder_ox(Graph *g, Ox x, Ox y)
 {
     Ox shifted = ox_g(g, "Add", y, fmod_ox(g, x, y));
     return fmod_ox(g, shifted, y);
 }
 
-/* ONNX's Min and Max give NaN for it on either side; this gives y. */
+/* min(x, y) or max(x, y) as Python has them: where x is NaN this gives y, while ONNX's Min and
+ * Max give NaN. */
 static Ox lesser_or_greater_ox(Graph *g, Ox x, Ox y, const char *relation)
 {
     Ox first = ox_g(g, relation, x, y);
@@ -484,7 +487,7 @@ static bool floor_or_ceil(Builtin *b, Value *out)
     return true;
 }
 
-/* Half to even, and a float whatever it was given. */
+/* round(v): half to even. The result is a float, also of an int. */
 static bool round_number(Builtin *b, Value *out)
 {
     Value v = b->arg[0].v;
@@ -496,8 +499,8 @@ static bool round_number(Builtin *b, Value *out)
     return true;
 }
 
-/* The rest of a division of floats, with b's sign, is what the quotient is made of: x // y may be
- * another number. */
+/* divmod of floats. The quotient is computed from the remainder, which has the sign of y, so it
+ * may differ from x // y. */
 static bool div_mod_floats(Builtin *b, Value *quotient, Value *rest)
 {
     double x = real_of(b->arg[0].v);
@@ -524,7 +527,8 @@ static bool div_mod_nodes(Builtin *b, Value *quotient, Value *rest)
     return give_ox(b, ox_g(g, "Div", whole, y), quotient) && give_ox(b, r, rest);
 }
 
-/* An int and a float: PyTorch does it in float32, and the rest as one step from there. */
+/* divmod of an int and a float. PyTorch computes in float32, and the remainder from the quotient
+ * in one fused step. */
 static bool div_mod_mixed(Builtin *b, Value *quotient, Value *rest)
 {
     float x = (float)real_of(b->arg[0].v);
@@ -604,7 +608,7 @@ static bool complex_arith(Builtin *b, Value *out)
 
 /* ---- loops over ranges ---- */
 
-/* How many steps of this size, forth or back, lie between the two. */
+/* The number of iterations of range(start, end, step), where the running model knows a bound. */
 static bool dynamic_range_length(Builtin *b, Value *out)
 {
     Ctx *cx = b->cx;

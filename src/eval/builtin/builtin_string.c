@@ -1,5 +1,5 @@
 /* builtin_string.c - strings: bytes, ASCII only, in no locale. Where TorchScript differs from
- * Python it is TorchScript that counts. */
+ * Python, TorchScript is followed. */
 #include <math.h>
 
 #include "eval/builtin/builtin.h"
@@ -27,7 +27,7 @@ static Value piece(Builtin *b, const char *s, int64_t n)
 
 typedef enum { CASE_UPPER, CASE_LOWER, CASE_SWAP, CASE_CAPITALIZE, CASE_TITLE } Case;
 
-/* Of ASCII letters, as TorchScript does. */
+/* upper, lower and swapcase change ASCII letters alone, as in TorchScript. */
 static bool change_case(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
@@ -53,7 +53,8 @@ static bool change_case(Builtin *b, Value *out)
 
 typedef enum { TEST_DIGIT, TEST_ALPHA, TEST_ALNUM, TEST_SPACE, TEST_PRINT } CharTest;
 
-/* Every character, and at least one; isprintable of nothing holds. */
+/* isalpha and the like: holds the test for every character, and is there one? isprintable() of
+ * an empty string is True. */
 static bool all_are(Builtin *b, Value *out)
 {
     static bool (*const tests[])(char) = { is_digit, is_alpha, is_alnum, is_space, is_print };
@@ -158,7 +159,7 @@ static bool pad(Builtin *b, Value *out)
         left = room;
     else if (b->row->datum == SIDE_BOTH)
         left = (room + width % 2) /
-            2; /* an odd room has one more on the left when the width is odd */
+            2; /* of an odd number of blanks the left side gets one more when the width is odd */
     Buf made = buf_new(b->cx);
     add_times(&made, fill, left);
     buf_add(&made, s->s, s->len);
