@@ -41,6 +41,7 @@ typedef struct Line {
     int help, help_all, version, quiet, verbose;
     const char *output, *dump_after, *model_name, *module, *method;
     int opset, mode, state, loops, unknown, weights, target, keep_weights, dynamic, check_crc;
+    int no_sandbox;
     TextList inputs, dims, output_names, rules, limits, rest;
 } Line;
 
@@ -52,7 +53,7 @@ static Line line_defaults(void)
     };
 }
 
-enum { N_OPTIONS = 25 };
+enum { N_OPTIONS = 26 };
 
 /* The options as rows for options_parse and options_print: each row points at the member of l that
  * it fills. rows has room for N_OPTIONS. */
@@ -117,6 +118,9 @@ static void make_rows(Line *l, Option *rows)
           "print the graph as text after that pass", NULL, false },
         { "Other", 0, "limit", OPT_LIST, &l->limits, "NAME=VALUE",
           "raise a limit on what a file may ask for; `pt2onnx limits` lists them", NULL, false },
+        { NULL, 0, "no-sandbox", OPT_FLAG, &l->no_sandbox, NULL,
+          "keep the rights to open files, start processes and connect while the model is read",
+          NULL, false },
         { NULL, 'h', "short-help", OPT_FLAG, &l->help, NULL, "the usual options on one screen",
           NULL, false },
         { NULL, 0, "help", OPT_FLAG, &l->help_all, NULL, "all options", NULL, true },
@@ -264,6 +268,7 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
     o.limits = l->limits.at;
     o.n_limits = l->limits.n;
     o.dump_after = l->dump_after;
+    o.sandbox = !l->no_sandbox;
     o.user = t;
     o.on_note = on_note;
     o.on_progress = on_progress;
@@ -420,6 +425,8 @@ int main(int argc, char **argv)
         return PT2ONNX_UNREADABLE;
     }
     catch_signals();
+    if (isatty(STDOUT_FILENO))
+        setvbuf(stdout, NULL, _IOLBF, 0); /* inside the sandbox it cannot find out itself */
     make_rows(&l, rows);
     int status = options_parse(program, rows, N_OPTIONS, argc, argv, &l.rest) ? run_line(&l)
                                                                               : PT2ONNX_USAGE;

@@ -135,6 +135,10 @@ typedef struct pt2onnx_options {
                            float32 */
     int sequence_lists; /* lists of numbers are sequences: an input whose items `inputs` gives the
                            types of, an output whose length only the running model knows */
+    int sandbox; /* once the model and the outputs are open, the whole process loses the right to
+                    open files, start processes and connect, and gets limits of memory and time, for
+                    all of its life: for a process that is there for one call (docs/security.md
+                    shows how to start one). Linux; what a kernel lacks a note of kind INFO says */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

@@ -440,6 +440,14 @@ static Graph *finished(Session *s, Program *p, ModelInfo *info)
     return g;
 }
 
+/* All that the call needs is open. Always true. */
+static bool shut_door(Session *s)
+{
+    if (s->o.sandbox)
+        sandbox_enter(s->cx);
+    return true;
+}
+
 /* The outputs are open. */
 static bool convert_program(Session *s, Program *p)
 {
@@ -455,7 +463,7 @@ static bool convert_file(Call *c)
 {
     Session *s = &c->s;
     return outputs_check_link(s, c->out) && open_file(s) && outputs_open(s, c->out) &&
-        convert_program(s, load(s));
+        shut_door(s) && convert_program(s, load(s));
 }
 
 pt2onnx_status pt2onnx_convert(const char *model, const char *out, const pt2onnx_options *o,
@@ -470,7 +478,7 @@ static bool convert_trace(Call *c)
     Session *s = &c->s;
     if (s->opt.weights == WEIGHTS_LINK)
         return fail(s->cx, E_USAGE, "weights=link needs an archive; a trace has none");
-    if (!outputs_open(s, c->out))
+    if (!outputs_open(s, c->out) || !shut_door(s))
         return false;
     keep_begin(s->cx);
     Program *p = handed_load(s->cx, c->trace, s->o.symbolic_names,
@@ -497,7 +505,7 @@ static bool convert_stream(Call *c)
     Session *s = &c->s;
     s->stream = (Sink){ .fd = -1, .write = call_write, .user = c };
     return outputs_check_link(s, NULL) && outputs_check_stream(s) && open_file(s) &&
-        convert_program(s, load(s));
+        shut_door(s) && convert_program(s, load(s));
 }
 
 pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user,
@@ -512,7 +520,7 @@ static bool check_file(Call *c)
 {
     Session *s = &c->s;
     ModelInfo info;
-    Graph *g = open_file(s) ? finished(s, load(s), &info) : NULL;
+    Graph *g = open_file(s) && shut_door(s) ? finished(s, load(s), &info) : NULL;
     return g && wire_size(s->cx, g, &info) > 0 && !ctx_failed(s->cx);
 }
 
@@ -535,7 +543,7 @@ static bool send(Call *c, const Buf *b)
 static bool show_file(Call *c)
 {
     Session *s = &c->s;
-    if (!open_file(s))
+    if (!open_file(s) || !shut_door(s))
         return false;
     Buf b = buf_new(s->cx);
     if (s->kind == FILE_ONNX)

@@ -24,6 +24,8 @@ bool arena_spent(const Arena *a); /* malloc has refused: the arena lives on its 
 bool strings_init(Ctx *cx);
 void sources_close(Ctx *cx);
 void outs_discard(Ctx *cx);
+const OutFile *out_next(const OutFile *f); /* of cx->outs */
+int out_folder(const OutFile *f);          /* open; -1: none */
 void places_forget(Ctx *cx);
 bool place_own_pos(Ctx *cx, const Place *p, Pos *out); /* this place's own, not an outer one's */
 

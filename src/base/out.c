@@ -236,6 +236,8 @@ bool out_ready(Ctx *cx, const OutFile *f)
 
 Sink *out_sink(OutFile *f) { return &f->sink; }
 const char *out_path(const OutFile *f) { return f->path->s; }
+const OutFile *out_next(const OutFile *f) { return f->next; }
+int out_folder(const OutFile *f) { return f->folder; }
 bool out_is_stream(const OutFile *f) { return f->folder < 0 && f->sink.fd >= 0; }
 bool out_replaces(const OutFile *f) { return f->replaces; }
 
@@ -260,19 +262,23 @@ bool out_same(const OutFile *a, const OutFile *b)
 
 /* ---- appearing ---- */
 
-/* fsync of everything: some file systems tell only here that the disk is full. A pipe or a device
- * has nothing to sync, and tells when it is closed. */
+/* Everything is on the disk: some file systems tell only here that it is full. A pipe or a device
+ * has nothing to sync, and tells when it is closed. 0, or the error. */
+static int sync_file(OutFile *f)
+{
+    int fd = f->sink.fd;
+    if (f->folder >= 0)
+        return fsync(fd) < 0 ? errno : 0;
+    f->sink.fd = -1;
+    return close(fd) < 0 ? errno : 0;
+}
+
 static bool sync_all(Ctx *cx, OutFile **files, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        OutFile *f = files[i];
-        bool direct = f->folder < 0;
-        int fd = f->sink.fd;
-        if (direct)
-            f->sink.fd = -1;
-        if (fd < 0 || (direct ? close(fd) : fsync(fd)) < 0)
-            return fail(cx, E_IO, "cannot write %s: %s", f->path->s,
-                        fd < 0 ? "already closed" : strerror(errno));
+        int error = sync_file(files[i]);
+        if (error)
+            return fail(cx, E_IO, "cannot write %s: %s", files[i]->path->s, strerror(error));
     }
     return true;
 }
