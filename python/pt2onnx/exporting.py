@@ -25,6 +25,7 @@ from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
+from .turns import Turn, deliver, undisturbed
 from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -51,7 +52,8 @@ class Export:
     # ---- the frame ----
 
     def run(self):
-        with Folder() as folder, self.exporting():
+        with Folder() as folder, Turn(self.s.model) as self.turn:
+            self.set_globals()
             self.folder = folder.name
             path = self.output_path() or os.path.join(folder.name, "model.onnx")
             start = time.perf_counter()
@@ -70,18 +72,10 @@ class Export:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
         return path
 
-    @contextlib.contextmanager
-    def exporting(self):
-        """torch.onnx.is_in_onnx_export() and what else symbolic functions and models ask for, during the export only."""
-        assert GLOBALS.in_onnx_export is False, "an export is running already"
-        before = GLOBALS.operator_export_type, GLOBALS.training_mode, GLOBALS.export_training, GLOBALS.export_onnx_opset_version
+    def set_globals(self):
+        """torch.onnx.is_in_onnx_export() and what else symbolic functions and models ask for; the turn puts them back."""
         GLOBALS.in_onnx_export = True
         GLOBALS.operator_export_type, GLOBALS.training_mode = self.s.operator_export_type, self.s.training
-        try:
-            yield
-        finally:
-            GLOBALS.in_onnx_export = False
-            GLOBALS.operator_export_type, GLOBALS.training_mode, GLOBALS.export_training, GLOBALS.export_onnx_opset_version = before
 
     def give(self, path, folder):
         """None, as torch.onnx.export gives, unless the caller has no file or has asked for the newer exporter."""
@@ -302,11 +296,14 @@ class Export:
         s = self.s
         return not s.do_constant_folding or not s.optimize or s.training != TrainingMode.EVAL
 
+    @undisturbed
     def note(self, user, kind, text):
         self.notes.append((kind, text.decode("utf-8", "replace")))
 
     def call(self, function, source, path, fields, symbolics):
         self.notes, self.text, progress = [], "", Progress()
+        if self.turn.abandoned:
+            raise RuntimeError("pt2onnx: the process was forked while it exported, and this is the child: only the parent goes on")
         try:
             function(source, path, _capi.Options(on_progress=progress, **fields))
         except _capi.ConversionError as e:
@@ -315,6 +312,7 @@ class Export:
             raise self.error(e) from None
         finally:
             progress.clear()
+            deliver()
         if self.s.verbose or self.s.report:
             self.text = _capi.show(path).rpartition("\ngraph\n")[2]        # the last part of what is shown
         self.tell()
@@ -508,7 +506,7 @@ def underscore_export(model, args, f, *positional, **keywords):
     one.run()
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)) or not hasattr(one, "positional"):
         return None
-    with one.mode(s.model):
+    with Turn(s.model), one.mode(s.model):
         return s.model(*one.positional, **one.named)
 
 

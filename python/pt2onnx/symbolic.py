@@ -10,6 +10,7 @@ from . import _capi, registry
 from .registry import plain
 from .scratch import Scratch
 from .translation import Translated, translations
+from .turns import deliver, undisturbed, undisturbed_entry
 from .versions import NEWEST_SYMBOLIC, SCALAR_TYPES, OperatorExportTypes
 
 ONNX, ATEN = OperatorExportTypes.ONNX, OperatorExportTypes.ONNX_ATEN
@@ -63,16 +64,22 @@ class Symbolics:
 
     # ---- one call ----
 
+    @undisturbed_entry
     def __call__(self, user, call):
         try:
             self.answer(call)
             return 0
         except BaseException as e:                      # KeyboardInterrupt too: it must not pass through C
-            self.error = e
-            _capi.lib.pt2onnx_call_fail(call, ("%s: %s" % (type(e).__name__, e)).encode())
-            return -1
+            return self.failed(call, e)
+
+    @undisturbed
+    def failed(self, call, e):
+        self.error = e
+        _capi.lib.pt2onnx_call_fail(call, ("%s: %s" % (type(e).__name__, e)).encode())
+        return -1
 
     def answer(self, call):
+        deliver()
         node_id = _capi.lib.pt2onnx_call_node(call)
         node = self.record.torch_node(node_id) if self.record else None
         name = _capi.lib.pt2onnx_call_name(call).decode()

@@ -4,6 +4,8 @@ import sys
 import time
 import warnings
 
+from .turns import undisturbed
+
 HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -22,6 +24,7 @@ class Progress:
         self.start, self.said, self.open = time.perf_counter(), 0.0, False
         self.on_terminal = sys.stderr is not None and sys.stderr.isatty()
 
+    @undisturbed
     def __call__(self, user, stage, share):
         now = time.perf_counter() - self.start
         if self.on_terminal and now >= 1 and now - self.said >= 0.1:

@@ -12,6 +12,7 @@ from . import _capi
 from .arguments import Keywords
 from .axes import names_by_axis
 from .contents import inputs_with_contents
+from .turns import FACTORIES, later
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 
 
@@ -50,9 +51,6 @@ class ScopeNames:
         return self.by_scope[key]
 
 
-FACTORIES = ("tensor", "as_tensor", "from_numpy")
-
-
 def copied(factory):
     """A new tensor that a trace records with its contents is handed on as a copy: the trace would see what forward writes to it later."""
     @functools.wraps(factory)
@@ -75,6 +73,7 @@ def constants_of_their_time():
     made = {name: copied(factory) for name, factory in before.items()}
     known = {id(made[name]): builtins[id(before[name])] for name in FACTORIES if id(before[name]) in builtins}
     try:
+        later(forget, builtins, known)
         builtins.update(known)
         for name in FACTORIES:
             setattr(torch, name, made[name])
@@ -82,8 +81,12 @@ def constants_of_their_time():
     finally:
         for name in FACTORIES:
             setattr(torch, name, before[name])
-        for key in known:
-            del builtins[key]
+        forget(builtins, known)
+
+
+def forget(table, keys):
+    for key in keys:
+        table.pop(key, None)
 
 
 def last_name(path):

@@ -1,0 +1,164 @@
+"""turns.py - one export after another, and torch as it was before each.
+
+An export changes what all of the process sees: torch.onnx's globals, the model's training mode, functions of torch while it traces.
+So a second thread waits for the first to be done, and whatever ends an export, an exception, a Ctrl-C and one more of them, a fork by
+another thread, all of it is put back. While something is put back, or a callback runs that C has called, Ctrl-C is held and comes
+after it: an exception there would be lost, or lose the rest."""
+import os
+import signal
+import threading
+
+import torch
+
+from .versions import GLOBALS, symbolic_helper
+
+FIELDS = ("in_onnx_export", "operator_export_type", "training_mode", "export_training", "export_onnx_opset_version")
+FACTORIES = ("tensor", "as_tensor", "from_numpy")       # of torch: trace.py has others in their places while it traces
+
+_lock = threading.Lock()
+_running = None                                         # the Turn that has the lock
+_held, _held_on_top = set(), set()                      # codes of functions that undisturbed and undisturbed_entry mark
+
+
+def undisturbed(function):
+    """Ctrl-C waits while this function runs, and what it calls."""
+    _held.add(function.__code__)
+    return function
+
+
+def undisturbed_entry(function):
+    """Ctrl-C waits while this function itself runs, but not in what it calls: C has called it, and Ctrl-C in C's time comes first thing."""
+    _held_on_top.add(function.__code__)
+    return function
+
+
+def later(undo, *arguments):
+    """One thing more to do at the end of the export that is running."""
+    if _running:
+        _running.undo.append((undo, *arguments))
+
+
+def deliver():
+    """The Ctrl-C that was held, now."""
+    if _running:
+        _running.deliver()
+
+
+class Turn:
+    """`with Turn(model):` is an export's turn. The model's modules keep their modes."""
+
+    def __init__(self, model):
+        self.model, self.undo, self.held, self.before, self.owner = model, [], None, None, None
+        self.abandoned = False                          # this is a forked child, the export is its parent's
+
+    @undisturbed
+    def __enter__(self):
+        global _running
+        self.owner = threading.get_ident()
+        if _running and _running.owner == self.owner:
+            raise RuntimeError("pt2onnx: an export is running already, and this one comes from inside it: from a forward, a symbolic function or on_note")
+        self.catch()
+        try:
+            while not _lock.acquire(timeout=0.1):
+                self.deliver()
+        except BaseException:
+            self.let_go()
+            raise
+        self.lock, _running = _lock, self
+        try:
+            if GLOBALS.in_onnx_export:
+                raise RuntimeError("pt2onnx: torch.onnx is exporting, in this thread or another: one export at a time")
+            self.undo += snapshot(self.model)
+            self.deliver()
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    @undisturbed
+    def __exit__(self, kind, error, trace):
+        self.end()
+        if kind is None:
+            self.deliver()
+
+    def end(self):
+        global _running
+        self.put_back()
+        if not self.abandoned:
+            _running = None
+        self.lock.release()
+        self.let_go()
+
+    def put_back(self):
+        while self.undo:
+            function, *arguments = self.undo[-1]
+            function(*arguments)
+            self.undo.pop()
+
+    # ---- Ctrl-C: only the main thread gets it, and only a handler of Python's can be put off ----
+
+    def catch(self):
+        if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+            self.before = signal.signal(signal.SIGINT, self.on_interrupt)
+
+    def let_go(self):
+        if self.before and signal.getsignal(signal.SIGINT) == self.on_interrupt:
+            signal.signal(signal.SIGINT, self.before)
+
+    def on_interrupt(self, number, frame):
+        if is_held(frame):
+            self.held = number, frame
+        else:
+            self.before(number, frame)
+
+    def deliver(self):
+        if self.held:
+            held, self.held = self.held, None
+            self.before(*held)
+
+
+def is_held(frame):
+    """Is this frame, or one that has called it, undisturbed?"""
+    if frame is not None and frame.f_code in _held_on_top:
+        return True
+    while frame is not None and frame.f_code not in _held:
+        frame = frame.f_back
+    return frame is not None
+
+
+def snapshot(model):
+    """What puts back all that an export changes: [(function, arguments..)]."""
+    undo = [(setattr, GLOBALS, name, getattr(GLOBALS, name)) for name in FIELDS]
+    undo += [(setattr, torch, name, getattr(torch, name)) for name in FACTORIES]
+    undo.append((setattr, torch.jit._trace, "_trace_module_map", torch.jit._trace._trace_module_map))
+    undo.append((put_back_gradients, threading.get_ident(), torch.is_grad_enabled()))
+    if hasattr(symbolic_helper, "_export_onnx_opset_version"):
+        undo.append((setattr, symbolic_helper, "_export_onnx_opset_version", symbolic_helper._export_onnx_opset_version))
+    modules = model.modules() if isinstance(model, torch.nn.Module) else ()
+    return undo + [(put_back_mode, m, m.training) for m in modules if hasattr(m, "training")]
+
+
+def put_back_gradients(thread, enabled):
+    """Each thread has its own."""
+    if threading.get_ident() == thread and torch.is_grad_enabled() != enabled:
+        torch.set_grad_enabled(enabled)
+
+
+def put_back_mode(module, training):
+    """Not where it is so already: a frozen script refuses to be set."""
+    if module.training != training:
+        module.training = training
+
+
+def after_fork():
+    """In the child: no thread of it exports, and what the parent's export has changed is put back. The child's copy of an export that
+    has forked itself ends with an error (Export.call)."""
+    global _lock, _running
+    turn, _lock, _running = _running, threading.Lock(), None
+    if turn:
+        turn.abandoned = True
+        turn.put_back()
+        turn.let_go()
+
+
+os.register_at_fork(after_in_child=after_fork)
