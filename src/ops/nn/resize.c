@@ -127,6 +127,8 @@ static bool scaled_size(Op *op, Dim in, double scale, Dim *out)
         val_dim_of(val_number_of(op->g, ox_cast(op->g, whole, DT_INT64)), op->cx, out);
 }
 
+enum { SIZE_MOST = INT32_MAX }; /* that a scale makes of a static size */
+
 bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out)
 {
     int64_t n;
@@ -137,7 +139,10 @@ bool resized_size(Op *op, Ox x, const Target *t, int i, Dim *out)
     }
     if (!dim_known(in, &n))
         return scaled_size(op, in, t->scale[i], out);
-    *out = dim_int(op->cx, (int64_t)floor((double)n * t->scale[i]));
+    double size = floor((double)n * t->scale[i]);
+    if (size > SIZE_MOST)
+        return fail(op->cx, E_LIMIT, "resizing axis %d to more than %d elements", 2 + i, SIZE_MOST);
+    *out = dim_int(op->cx, (int64_t)size);
     return true;
 }
 
@@ -179,7 +184,7 @@ static Ox cut_to_size(Op *op, Ox y, const Target *t)
  * border are those of the border; with it they are shared out (exclude_outside). */
 static Ox resize_node(Op *op, Ox x, ResizeMode mode, bool corners, Ox scales, Ox sizes)
 {
-    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
+    bool nearest = is_nearest(mode);
     bool cubic = is_cubic(mode);
     bool antialias = is_antialiased(mode);
     const char *name = cubic ? "cubic" : "linear";
@@ -200,11 +205,9 @@ static Ox resize_node(Op *op, Ox x, ResizeMode mode, bool corners, Ox scales, Ox
     return ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
 }
 
-static Ox resize(Op *op, Ox x, const Target *t)
+static Ox resize(Op *op, Ox x, const Target *t, bool corners)
 {
     ResizeMode mode = (ResizeMode)op->row->datum;
-    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
-    bool corners = !nearest && arg_bool(op, "align_corners");
     Ox scales = NULL;
     Ox y = resized_by_axes(op, x, t, mode, corners);
     if (y)
@@ -214,6 +217,93 @@ static Ox resize(Op *op, Ox x, const Target *t)
     if (!scales)
         return resize_node(op, x, mode, corners, NULL, sizes_value(op, x, t));
     return cut_to_size(op, resize_node(op, x, mode, corners, scales, NULL), t);
+}
+
+/* ---- scales that leave an axis at its size ----
+ *
+ * PyTorch's linear and antialiased filters, and upsample_nearest2d, leave an axis that keeps its
+ * size as it is, whatever its scale: 4 pixels by 1.2 are 4. upsample_nearest2d also repeats each
+ * pixel of an axis that becomes twice as large, so that 2.1 may mean 2. The other filters take
+ * their samples by the scale, where ONNX Runtime copies its input if all sizes stay. */
+
+static bool is_nearest2d(ResizeMode mode, const Target *t)
+{
+    return mode == NEAREST && t->spatial == 2;
+}
+
+/* The whole number of times that the result's size is the size, where a filter may take that for
+ * the scale: 1, or 2 for upsample_nearest2d; 0 for none. */
+static double whole_scale(ResizeMode mode, const Target *t, int64_t in, int64_t out)
+{
+    if (out == in)
+        return 1;
+    return is_nearest2d(mode, t) && out / 2 == in && out % 2 == 0 ? 2 : 0;
+}
+
+/* The size from which on `scale` times a dynamic size d is more than d, or for upsample_nearest2d
+ * than 2 * d; 0 where the sizes that d may have are that large, or 1 pixel. */
+static int64_t grows_from(Op *op, Dim d, double scale, bool doubles)
+{
+    int64_t lo, hi;
+    double over = scale - floor(scale);
+    if (scale < 1 || scale >= (doubles ? 3 : 2) || over == 0 || over >= 0.5)
+        return 0;
+    double from = ceil(1 / over);
+    dim_range(op->cx, d, &lo, &hi);
+    return from < INT32_MAX && (double)lo < from && hi > 1 ? (int64_t)from : 0;
+}
+
+static void note_growth(Op *op, Ox x, double scale, int i, int64_t from, const char *who)
+{
+    const char *name = dim_text(op->cx, ox_dim(x, 2 + i))->s;
+    note(op->cx, NOTE_ASSUMED,
+         "dimension %d (%s) is %lld or more: below that %s takes the scale %g for %g; -i with "
+         "%s=%lld.. decides it",
+         2 + i, name, (long long)from, who, scale, floor(scale), name, (long long)from);
+}
+
+/* Of a static axis: its scale becomes the one that PyTorch's filter takes. Is its size the same in
+ * the result? False after an error too. */
+static bool settle_static_axis(Op *op, Ox x, ResizeMode mode, Target *t, int i, int64_t in)
+{
+    int64_t out;
+    Dim size;
+    if (!resized_size(op, x, t, i, &size) || !dim_known(size, &out))
+        return false;
+    bool leaves = mode == LINEAR || is_antialiased(mode) || is_nearest2d(mode, t);
+    double whole = whole_scale(mode, t, in, out);
+    if (leaves && whole > 0)
+        t->scale[i] = whole;
+    return in == out;
+}
+
+/* Of a dynamic axis: may its size be the same in the result? Notes the sizes that the model is not
+ * right for. */
+static bool settle_dynamic_axis(Op *op, Ox x, ResizeMode mode, const Target *t, int i)
+{
+    double scale = t->scale[i];
+    bool by_scale = is_nearest(mode) && !is_nearest2d(mode, t); /* computed by nodes where needed */
+    int64_t from = grows_from(op, ox_dim(x, 2 + i), scale, is_nearest2d(mode, t));
+    if (from && !by_scale)
+        note_growth(op, x, scale, i, from, mode == CUBIC ? "ONNX Runtime" : "PyTorch");
+    return scale == 1 || (from && by_scale);
+}
+
+/* Settle the scales of axes that keep their size, and t->copied. False after an error. */
+static bool settle_scales(Op *op, Ox x, ResizeMode mode, Target *t)
+{
+    bool all = true;
+    bool scaled = false;
+    for (int i = 0; i < t->spatial; i++) {
+        int64_t in;
+        bool known = dim_known(ox_dim(x, 2 + i), &in);
+        bool kept = known ? settle_static_axis(op, x, mode, t, i, in)
+                          : settle_dynamic_axis(op, x, mode, t, i);
+        all = all && kept;
+        scaled = scaled || t->scale[i] != 1;
+    }
+    t->copied = all && scaled;
+    return !ctx_failed(op->cx);
 }
 
 /* The number of spatial axes: the digit in each name, upsample_bilinear2d,
@@ -238,7 +328,10 @@ static Ox lower_upsample(Op *op)
     if (!t.scaled && t.size.n != (size_t)t.spatial)
         return op_fail(op, E_VALUE, "It is expected output_size equals to %d, but got size %zu",
                        t.spatial, t.size.n);
-    return resize(op, x, &t);
+    bool corners = !is_nearest((ResizeMode)op->row->datum) && arg_bool(op, "align_corners");
+    if (t.scaled && !corners && !settle_scales(op, x, (ResizeMode)op->row->datum, &t))
+        return POISON;
+    return resize(op, x, &t, corners);
 }
 
 #define VEC_ROW(mode, name)                   \

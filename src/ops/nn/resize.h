@@ -7,6 +7,7 @@
 
 /* row->datum of the operators */
 typedef enum { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA, LANCZOS_AA } ResizeMode;
+static inline bool is_nearest(ResizeMode m) { return m == NEAREST || m == NEAREST_EXACT; }
 static inline bool is_cubic(ResizeMode m) { return m == CUBIC || m == CUBIC_AA; }
 static inline bool is_antialiased(ResizeMode m) { return m >= LINEAR_AA; }
 
@@ -15,6 +16,7 @@ static inline bool is_antialiased(ResizeMode m) { return m >= LINEAR_AA; }
 typedef struct Target {
     int spatial;     /* axes */
     bool scaled;     /* every scale is given */
+    bool copied;     /* ONNX Runtime may copy x, as all sizes stay, where PyTorch takes samples */
     double scale[3]; /* of each spatial axis */
     Dims size;       /* of each spatial axis; none where only scales are given */
 } Target;

@@ -182,18 +182,18 @@ static int64_t runtime_nearest_to(float scale, int64_t k, bool exact)
 enum { PIXELS_TRIED = 1 << 16 }; /* of a size that is not known */
 
 /* Would Resize take another pixel than PyTorch for some result along spatial axis i? Of a dynamic
- * size it may, if the result's is static. */
+ * size it may, if the result's is static, or no float32 gives PyTorch's sizes. */
 static bool resize_misses(Op *op, Ox x, const Target *t, ResizeMode mode, int i)
 {
     float scale;
     bool exact = mode == NEAREST_EXACT;
     int64_t in = INT64_MAX;
     int64_t out = PIXELS_TRIED;
-    if ((mode != NEAREST && !exact) || ox_dtype(x) == DT_DOUBLE)
+    if (!is_nearest(mode) || ox_dtype(x) == DT_DOUBLE)
         return false;
     bool known = dim_known(ox_dim(x, 2 + i), &in);
     if (!resize_scale(op, x, t, i, &scale))
-        return !t->scaled && !known && dim_known(t->size.at[i], NULL);
+        return t->scaled || (!known && dim_known(t->size.at[i], NULL));
     if (!known)
         in = INT64_MAX;
     else if (!t->size.n || !dim_known(t->size.at[i], &out))
@@ -297,24 +297,13 @@ static bool upsample_takes(const Target *target, ResizeMode mode)
  * to Resize, too, and so are cubic modes, which PyTorch's tutorials promise from opset 11 on. */
 static bool resize_takes(Op *op, Ox x, const Target *target, ResizeMode mode, bool corners)
 {
-    bool nearest = mode == NEAREST || mode == NEAREST_EXACT;
+    bool nearest = is_nearest(mode);
     bool batch = dim_le(op->cx, dim_int(op->cx, 1), ox_dim(x, 0)) == YES;
     DType t = ox_dtype(x);
     if (op->g->target < 11 && mode != CUBIC && (nearest || batch) && !upsample_takes(target, mode))
         return false;
     return t != DT_DOUBLE && mode != LANCZOS_AA && (nearest || t != DT_UINT8) &&
         (!is_antialiased(mode) || (!corners && op->g->target >= 18));
-}
-
-/* Does antialiasing keep an axis whose scale is not 1? PyTorch leaves an axis that keeps its size
- * as it is, whatever its scale. */
-static bool keeps_an_axis(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
-{
-    Axis a;
-    for (int i = 0; i < t->spatial && is_antialiased(mode) && t->scaled; i++)
-        if (axis_of(op, x, t, mode, corners, i, &a) && a.in == a.out && a.step != 1)
-            return true;
-    return false;
 }
 
 static Ox all_nearest(Op *op, Ox x, const Target *t, ResizeMode mode)
@@ -352,7 +341,7 @@ static Ox resized_along(Op *op, Ox x, ResizeMode mode, const Axis *a, int i)
 {
     if (a->antialias && a->in == a->out)
         return x;
-    if (mode == NEAREST || mode == NEAREST_EXACT)
+    if (is_nearest(mode))
         return nearest_along(op, x, a, mode == NEAREST_EXACT, i);
     if (ox_dtype(x) == DT_UINT8)
         return whole_product(op, x, a, i);
@@ -382,11 +371,11 @@ Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
 {
     DType type = ox_dtype(x);
     Axis axis[3];
-    if ((mode == NEAREST || mode == NEAREST_EXACT) && !sizes_in_range(op, x, t))
+    if (is_nearest(mode) && !sizes_in_range(op, x, t))
         return POISON;
-    if (any_misses(op, x, t, mode))
+    if (is_nearest(mode) && (t->copied || any_misses(op, x, t, mode)))
         return all_nearest(op, x, t, mode);
-    if (resize_takes(op, x, t, mode, corners) && !keeps_an_axis(op, x, t, mode, corners))
+    if (resize_takes(op, x, t, mode, corners) && !t->copied)
         return NULL;
     for (int i = 0; i < t->spatial; i++) {
         if (axis_of(op, x, t, mode, corners, i, &axis[i]))
