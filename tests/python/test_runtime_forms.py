@@ -3,6 +3,7 @@ import collections
 
 import onnx
 import onnxruntime
+import pytest
 import torch
 from torch import nn
 
@@ -51,3 +52,65 @@ def test_a_norm_with_rsqrt_is_one_node_of_a_default_session(tmp_path):
     net, x = RootMeanSquare(8), torch.randn(2, 3, 8)
     made = converted(tmp_path, net, x)
     assert nodes_of_session(tmp_path, made, net, x) == {"SimplifiedLayerNormalization": 1}
+
+
+class Layers(nn.Module):
+    """Attention of several layers with one mask, behind each a norm."""
+
+    def __init__(self, mask, layers=3):
+        super().__init__()
+        self.mask, self.norms = mask, nn.ModuleList(nn.LayerNorm(8) for _ in range(layers))
+
+    def forward(self, x, padding):
+        for norm in self.norms:
+            heads = x.reshape(2, 5, 2, 4).transpose(1, 2)
+            seen = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads, attn_mask=self.mask(padding))
+            x = norm(x + seen.transpose(1, 2).reshape(2, 5, 8))
+        return x
+
+
+def left_padded():
+    """The second of two sequences has nothing but padding in front: causal rows that see nothing."""
+    return torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])
+
+
+def padded(padding):
+    return padding.bool()[:, None, None, :]
+
+
+def causal(padding):
+    return torch.ones(5, 5, dtype=torch.bool).tril()
+
+
+def padded_and_causal(padding):
+    return padded(padding) & causal(padding)
+
+
+def padded_or_diagonal(padding):
+    return padded_and_causal(padding) | torch.eye(5, dtype=torch.bool)
+
+
+def lowest(padding):
+    return torch.where(padded_and_causal(padding), 0.0, torch.finfo(torch.float32).min)
+
+
+@pytest.mark.parametrize("mask, may_close", [(padded, True), (causal, False), (padded_and_causal, True), (padded_or_diagonal, False), (lowest, False)])
+def test_a_mask_is_looked_at_once_for_all_layers(tmp_path, mask, may_close):
+    """A layer has one node more where the mask may close a row, and none where it cannot."""
+    net, args = Layers(mask), (torch.randn(2, 5, 8), left_padded())
+    made = converted(tmp_path, net, *args)
+    nodes_of_session(tmp_path, made, net, *args)
+    count = nodes(onnx.load(made))
+    assert count["Softmax"] == 3 and count["ReduceMax"] == 0
+    assert count["ReduceSum"] == may_close
+    assert count["Mul"] == (6 if may_close else 3)
+
+
+@pytest.mark.parametrize("mask", [padded, causal, padded_and_causal, padded_or_diagonal, lowest])
+def test_shape_inference_reads_attention(tmp_path, mask):
+    """The tools of ONNX Runtime begin with it, and do nothing where it fails."""
+    from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
+    made = converted(tmp_path, Layers(mask), torch.randn(2, 5, 8), left_padded())
+    model = SymbolicShapeInference.infer_shapes(onnx.load(made), auto_merge=True)
+    known = {v.name for v in [*model.graph.value_info, *model.graph.output]}
+    assert {o for n in model.graph.node for o in n.output} <= known

@@ -4,7 +4,7 @@
  * All of them are attend(): softmax(q k^T * scale + mask) v, with zeros for a row that the mask
  * leaves nothing. For tensors of rank 4 that is ONNX's Attention from opset 23 on; else it is
  * written as its parts. */
-#include "ops/internal.h"
+#include "ops/nn/attention.h"
 
 #include <math.h>
 
@@ -14,6 +14,7 @@ typedef struct Attention {
     Ox mask;        /* NULL none; bools: true takes part; numbers: added to the scores */
     bool causal;    /* row i sees columns 0..i */
     bool safe;      /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
+    Ox seeing;      /* [.., L, 1]: 0 for a row that sees nothing, else 1; NULL: all rows see */
     double scale;   /* of the scores; 0: 1/sqrt(E) */
     double dropout; /* of the weights */
 } Attention;
@@ -50,6 +51,69 @@ static Ox masked(Op *op, Ox scores, Ox mask)
     return ox(op, "Where", mask, scores, nothing);
 }
 
+/* The mask without the columns that a causal one leaves out. */
+static Ox join_causal(Op *op, const Attention *a)
+{
+    Dim columns = ox_dim(a->k, ox_rank(a->k) - 2);
+    Ox causal = causal_mask(op, ox_dim(a->q, ox_rank(a->q) - 2), columns);
+    if (ox_dtype(a->mask) == DT_BOOL)
+        return ox(op, "And", causal, a->mask);
+    Ox nothing = number_like(op, -INFINITY, a->mask);
+    return ox(op, "Where", causal, a->mask, nothing);
+}
+
+/* Bools as numbers that are added: 0 for true, -inf for false, in rows without any true 0 too. */
+static void open_bools(Op *op, Attention *a, Ox shown)
+{
+    Ox taken = ox_cast(op->g, shown, ox_dtype(a->q));
+    Ox count = ox(op, "ReduceSum", taken, ints(op, -1));
+    a->seeing = ox(op, "Min", count, number_like(op, 1, a->q));
+    Ox kept = ox(op, "Equal", taken, a->seeing);
+    a->mask = ox(op, "Where", kept, number_like(op, 0, a->q), number_like(op, -INFINITY, a->q));
+}
+
+/* Numbers that are added, with 0 in rows of -inf throughout. */
+static void open_numbers(Op *op, Attention *a, Ox mask)
+{
+    Ox hidden = ox(op, "Equal", mask, number_like(op, -INFINITY, a->q));
+    Ox shown = ox(op, "Not", hidden);
+    Ox taken = ox_cast(op->g, shown, ox_dtype(a->q));
+    Ox count = ox(op, "ReduceSum", taken, ints(op, -1));
+    Ox one = number_like(op, 1, a->q);
+    a->seeing = ox(op, "Min", count, one);
+    Ox kept = ox(op, "Equal", a->seeing, one);
+    a->mask = ox(op, "Where", kept, mask, number_like(op, 0, a->q));
+}
+
+/* Makes a->mask numbers that are added to the scores, none of whose rows is -inf throughout, and
+ * a->seeing what makes zeros of the rows that were. All of it depends on the mask alone, so that
+ * layers share the nodes, and has no ReduceMax, of which ONNX Runtime's symbolic_shape_infer does
+ * not know the shape. As in PyTorch a score that is not-a-number stays that, in any row.
+ *
+ *     true false    ->  0 -inf    seeing 1
+ *     false false       0    0           0 */
+static void open_rows(Op *op, Attention *a)
+{
+    if (!a->safe || !a->mask || !ox_ok(a->mask))
+        return;
+    Ox mask = a->causal ? join_causal(op, a) : a->mask;
+    a->causal = false;
+    if (ox_ok(mask) && ox_rank(mask) == 0)
+        mask = unsqueeze_axis(op, mask, 0);
+    bool bools = ox_ok(mask) && ox_dtype(mask) == DT_BOOL;
+    bool open = mask_opens_rows(op, mask);
+    if (!bools)
+        mask = ox_cast(op->g, mask, ox_dtype(a->q));
+    if (open && bools)
+        a->mask = ox(op, "Where", mask, number_like(op, 0, a->q), number_like(op, -INFINITY, a->q));
+    else if (open)
+        a->mask = mask;
+    else if (bools)
+        open_bools(op, a, mask);
+    else
+        open_numbers(op, a, mask);
+}
+
 /* The factor of the scores: a->scale, or 1/sqrt(E). */
 static Ox score_scale(Op *op, const Attention *a)
 {
@@ -83,7 +147,7 @@ static Ox attention_scores(Op *op, const Attention *a)
     return a->mask ? masked(op, scores, a->mask) : scores;
 }
 
-/* The softmax of the scores, after dropout; zeros in rows of -inf throughout, if a->safe. */
+/* The softmax of the scores, after dropout; zeros in rows that see nothing (open_rows). */
 static Ox attention_weights(Op *op, const Attention *a, Ox scores)
 {
     Ox weights = ox_with(op, "Softmax", INPUTS(scores), INT("axis", -1));
@@ -93,14 +157,7 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
         Value v = ox_ok(weights) ? call_op(op, "aten::dropout", args, 3) : val_poison();
         weights = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
     }
-    if (!a->safe || !a->mask)
-        return weights;
-    Ox axes = ints(op, -1);
-    Ox most = ox(op, "ReduceMax", scores, axes);
-    Ox nothing = number_like(op, -INFINITY, scores);
-    Ox empty = ox(op, "Equal", most, nothing);
-    Ox zero = number_like(op, 0, scores);
-    return ox(op, "Where", empty, zero, weights);
+    return a->seeing ? ox(op, "Mul", weights, a->seeing) : weights;
 }
 
 /* Can it be ONNX's Attention? That takes rank 4 and a mask of whole rows and columns, without
@@ -151,6 +208,7 @@ static Ox attend(Op *op, const Attention *a)
     if (is_attention(op, a)) {
         out = attention_node(op, &wide);
     } else {
+        open_rows(op, &wide);
         Ox scores = attention_scores(op, &wide);
         Ox weights = attention_weights(op, &wide, scores);
         out = ox(op, "MatMul", weights, wide.v);
@@ -253,6 +311,7 @@ static Value lower__scaled_dot_product_attention_math(Op *op)
     if (arg_bool(op, "enable_gqa"))
         share_heads(op, &a);
     Attention wide = in_single(op, &a);
+    open_rows(op, &wide);
     Ox weights = attention_weights(op, &wide, attention_scores(op, &wide));
     Ox out = ox(op, "MatMul", weights, wide.v);
     Ox at[2] = { ox_cast(op->g, out, ox_dtype(a.q)), ox_cast(op->g, weights, ox_dtype(a.q)) };
