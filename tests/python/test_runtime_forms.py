@@ -114,3 +114,22 @@ def test_shape_inference_reads_attention(tmp_path, mask):
     model = SymbolicShapeInference.infer_shapes(onnx.load(made), auto_merge=True)
     known = {v.name for v in [*model.graph.value_info, *model.graph.output]}
     assert {o for n in model.graph.node for o in n.output} <= known
+
+
+class Recurrent(nn.Module):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.layer = kind(16, 24, **options)
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+@pytest.mark.parametrize("layers, both", [(1, False), (1, True), (3, False), (2, True)])
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_stacked_weights_of_recurrent_layers_are_initializers(tmp_path, kind, layers, both):
+    net, x = Recurrent(kind, num_layers=layers, bidirectional=both), torch.randn(5, 2, 16)
+    made = converted(tmp_path, net, x)
+    between = {"Transpose": layers, "Reshape": layers} if both else {"Squeeze": layers}
+    assert nodes(onnx.load(made)) == {kind.__name__: layers, **between}
+    nodes_of_session(tmp_path, made, net, x)

@@ -2,7 +2,7 @@
  * sequences.
  *
  * One ONNX operator per layer, both directions in it. PyTorch keeps the gates of a weight in
- * another order than ONNX, so weights are re-cut (Slice and Concat of constants, which tidy turns
+ * another order than ONNX, so weights are re-ordered (a Gather of each, which tidy turns
  * into recipes). ONNX's LSTM has no projection: with proj_size, for doubles, and where quantised
  * products give each step a scale of its own, each direction is a Scan over the cell. Packed
  * sequences are in packed.c. Dropout between layers while training is refused. */
@@ -31,15 +31,24 @@ static Ox cut(Op *op, Ox x, int64_t from, int64_t to)
     return slice_axis(op, x, 0, dim_int(op->cx, from), dim_int(op->cx, to), 1);
 }
 
-/* The gate blocks (rows of `hidden`) of a weight or bias, in ONNX's order. */
+/* The gate blocks (rows of `hidden`) of a weight or bias, in ONNX's order. One Gather, so that the
+ * weight has one use and becomes an initializer in this order; of LSTM's order i o f c:
+ *
+ *     Gather(w, [0, .., h-1, 3h, .., 4h-1, h, .., 2h-1, 2h, .., 3h-1]) */
 static Ox reorder_gates(Op *op, const CellSpec *cell, Ox w, int64_t hidden)
 {
-    if (cell->gates == 1)
+    if (cell->gates == 1 || !ox_ok(w))
         return w;
-    Ox block[4];
-    for (int i = 0; i < cell->gates; i++)
-        block[i] = cut(op, w, cell->order[i] * hidden, (cell->order[i] + 1) * hidden);
-    return concat_axis(op, block, (size_t)cell->gates, 0);
+    int64_t n = cell->gates * hidden;
+    if (ox_rank(w) < 1 || dim_eq(op->cx, ox_dim(w, 0), dim_int(op->cx, n)) == NO)
+        return op_fail(op, E_VALUE, "a weight or bias has not the %lld rows of %d gates",
+                       (long long)n, cell->gates);
+    int64_t *rows = new_array(op->cx, int64_t, n ? n : 1);
+    if (!rows)
+        return POISON;
+    for (int64_t i = 0; i < n; i++)
+        rows[i] = cell->order[i / hidden] * hidden + i % hidden;
+    return ox_with(op, "Gather", INPUTS(w, ox_ints(op->g, rows, (size_t)n)), INT("axis", 0));
 }
 
 typedef struct Layer {
