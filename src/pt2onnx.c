@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "front/front.h"
 #include "onnx/wire/model_file.h"
 #include "tidy/tidy.h"
@@ -411,6 +412,17 @@ static void set_output_dims(Session *s, ModelInfo *info)
     }
 }
 
+/* What the file repeats (stride 0, overlapping views, deflated zeros) may be a few times its own
+ * size. Weights that the caller holds in memory have no such bound. */
+static uint64_t most_weights(const Session *s)
+{
+    enum { ALWAYS = 256 << 20, TIMES = 16 };
+    int64_t asked = s->cx->limit[LIMIT_OUTPUT];
+    if (asked > 0 || !s->src)
+        return (uint64_t)asked;
+    return s->src->size > UINT64_MAX / TIMES - ALWAYS ? 0 : ALWAYS + TIMES * s->src->size;
+}
+
 static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
 {
     ModelInfo info = { .opset = s->opt.opset,
@@ -419,7 +431,8 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
                        .node_props = true,
                        .constant_nodes = s->o.constant_nodes != 0,
                        .initializers_as_inputs = s->o.initializers_as_inputs != 0,
-                       .doc_strings = s->o.doc_strings != 0 };
+                       .doc_strings = s->o.doc_strings != 0,
+                       .most_weights = most_weights(s) };
     Map seen = { 0 };
     find_domains(s->cx, g, &seen, &info);
     set_versions(s, &info);

@@ -26,6 +26,8 @@
       "bytes of one record of code, pickle or JSON; also bounds what a deflated one may grow to") \
     X(LIMIT_SECONDS, "seconds", 60,                                                               \
       "processor time without progress: reading, running, each pass, each weight written")        \
+    X(LIMIT_OUTPUT, "output", 0,                                                                  \
+      "bytes of weights that are written; 0: 256 MB, and 16 times what the file has")             \
     X(LIMIT_RESTARTS, "restarts", 64,                                                             \
       "evaluations, and 4 more for each input: each restart has learnt one new fact")
 

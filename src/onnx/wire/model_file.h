@@ -25,6 +25,7 @@ typedef struct ModelInfo {
     bool constant_nodes;   /* constants that are no weights are Constant nodes before their first
                               use */
     bool initializers_as_inputs; /* initializers stand among the inputs too */
+    uint64_t most_weights;       /* bytes that may be written of them; 0: any number */
     Map dim_names;               /* names for sizes of outputs: "y.0" -> Str */
 } ModelInfo;
 

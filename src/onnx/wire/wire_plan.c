@@ -329,6 +329,24 @@ static bool check_outputs(Wire *w, const Graph *g, bool typed)
     return true;
 }
 
+/* A few bytes that are read with stride 0, or under many overlapping views, may ask for any number
+ * of bytes of output. */
+static bool weights_fit(const Wire *w)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; i < w->inits.n; i++)
+        if (!uadd_ok(all, const_bytes(w->inits.at[i].v->k), &all))
+            all = UINT64_MAX;
+    if (w->info->most_weights == 0 || all <= w->info->most_weights)
+        return true;
+    fail(w->cx, E_LIMIT,
+         "the weights take %llu bytes to write, many times what the file holds; the limit is %llu",
+         (unsigned long long)all, (unsigned long long)w->info->most_weights);
+    fail_is_final(w->cx);
+    fail_hint(w->cx, "--limit output=%llu, if you trust the file", (unsigned long long)all);
+    return false;
+}
+
 /* What must be known before the first byte is written: names, which constants are initializers, and
  * the functions. NULL after an error. */
 Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
@@ -349,7 +367,7 @@ Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
     if (!w->value || !w->node || !w->is_output || !w->props || !seen)
         return NULL;
     use_defaults(w, g);
-    if (ctx_failed(cx) || !use_graph(w, g, seen) || !check_outputs(w, g, true))
+    if (ctx_failed(cx) || !use_graph(w, g, seen) || !weights_fit(w) || !check_outputs(w, g, true))
         return NULL;
     name_all(w, g);
     return ctx_failed(cx) ? NULL : w;
