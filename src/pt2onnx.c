@@ -65,7 +65,8 @@ static void tell_notes(const Session *s)
     if (!s->o.on_note)
         return;
     for (size_t i = 0; i < s->cx->notes.n; i++)
-        s->o.on_note(s->o.user, kind[s->cx->notes.at[i].kind], s->cx->notes.at[i].text->s);
+        s->o.on_note(s->o.user, kind[s->cx->notes.at[i].kind],
+                     text_printable(s->cx, s->cx->notes.at[i].text, LINE_SHOWN)->s);
 }
 
 /* The result of the call. ok false without an error is our own mistake, and is said. */
@@ -545,11 +546,13 @@ pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onn
 
 /* ---- showing ---- */
 
-static bool send(Call *c, const Buf *b)
+/* Without the control characters that a file may have put into it. */
+static bool send(Call *c, Buf *b)
 {
     Ctx *cx = c->s.cx;
+    Str text = ctx_failed(cx) ? NULL : text_printable(cx, buf_done(b), SIZE_MAX - 1);
     return !ctx_failed(cx) &&
-        (b->n == 0 || c->write(c->user, b->s, b->n) == 0 ||
+        (b->n == 0 || c->write(c->user, text->s, text->len) == 0 ||
          fail(cx, E_IO, "the output was refused"));
 }
 

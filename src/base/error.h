@@ -216,6 +216,10 @@ void ctx_free(Ctx *cx);    /* closes sources, removes temporaries, frees both ar
 void ctx_restart(Ctx *cx); /* forget error, notes, refusals and the run arena; keep keeps */
 static inline bool ctx_failed(const Ctx *cx) { return cx->error.code != E_NONE; }
 
+/* What a file may have put into a text, for a terminal: control characters as \x1b, and lines of
+ * no more than `most` characters. LINE_SHOWN is what a message has. */
+enum { LINE_SHOWN = 600 };
+Str text_printable(Ctx *cx, Str s, size_t most);
 /* The whole message, as STYLE section 6 shows it: lines with caret, module path, "called from",
  * "try:". */
 Str error_text(Ctx *cx, const char *program, const char *file);

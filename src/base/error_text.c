@@ -28,20 +28,35 @@ static Frame frame_at(Ctx *cx, SourceId id)
     return f;
 }
 
+/* Where the character number `count` from s on begins, or the end of the text. */
+static const char *skip_characters(const char *s, uint32_t count)
+{
+    for (; *s && count > 0; count--)
+        for (s++; ((unsigned char)*s & 0xc0) == 0x80;)
+            s++;
+    return s;
+}
+
+/* The source line with carets under the place; of a long line only the part around it. */
 static void put_caret(Buf *b, const Pos *p)
 {
-    buf_fmt(b, "\n    %4u | %s", p->line, p->source->s);
+    enum { SHOWN = 160, BEFORE = 60 };
+    uint32_t skipped = p->col > SHOWN ? p->col - BEFORE : 0;
+    const char *from = skip_characters(p->source->s, skipped);
+    const char *to = skip_characters(from, SHOWN);
+    buf_fmt(b, "\n    %4u | %s", p->line, skipped ? "... " : "");
+    buf_add(b, from, (size_t)(to - from));
+    buf_str(b, *to ? " ..." : "");
     if (p->col == 0) /* a .pt2 knows the line only */
         return;
     buf_str(b, "\n         | ");
-    uint32_t col = 1;
-    for (const char *s = p->source->s; *s && col < p->col; s++) {
-        if (((unsigned char)*s & 0xc0) == 0x80)
-            continue;
-        buf_str(b, *s == '\t' ? "\t" : " ");
-        col++;
+    buf_str(b, skipped ? "    " : "");
+    for (uint32_t col = skipped + 1; from < to && col < p->col; col++) {
+        buf_str(b, *from == '\t' ? "\t" : " ");
+        from = skip_characters(from, 1);
     }
-    for (uint32_t i = 0; i < (p->len ? p->len : 1) && i < 200; i++)
+    uint32_t most = SHOWN - (p->col - 1 - skipped);
+    for (uint32_t i = 0; i < (p->len ? p->len : 1) && i < most; i++)
         buf_str(b, "^");
 }
 
@@ -142,5 +157,5 @@ Str error_text(Ctx *cx, const char *program, const char *file)
     if (e->hint)
         buf_fmt(&b, "\n  try: %s", e->hint->s);
     put_refusals(cx, &b);
-    return buf_done(&b);
+    return text_printable(cx, buf_done(&b), LINE_SHOWN);
 }

@@ -56,7 +56,7 @@ bool tidy(Graph *g, const TidyOptions *o)
                 ? false
                 : fail(g->cx, E_BUG, "the pass %s failed without saying why", p->name);
         if (o->dump_after && o->dump && strcmp(o->dump_after, p->name) == 0)
-            o->dump(o->dump_user, p->name, graph_text(g));
+            o->dump(o->dump_user, p->name, text_printable(g->cx, graph_text(g), SIZE_MAX - 1));
     }
     return true;
 }

@@ -35,6 +35,7 @@ FILES = {
     "upsample_1e13.pt": (3, r"resizing axis 2 to more than", ["-i", "x:float32[4]"]),
     "stride0_2e9.pt": (3, r"the weights take \d+ bytes to write, many times what the file holds", ["-i", "x:float32[N,M]"]),
     "stride0_huge.pt": (3, r"the weights take \d+ bytes to write, many times what the file holds", ["-i", "x:float32[N,M]"]),
+    "esc_class.pt": (3, r"class __torch__\.M\\x1b\[2J\\x1b\]0;pwned\\x07$", []),
     "slow_shapes2.pt": (3, r"over the limit of 100000000|a size is computed from sizes", ["-i", "x:float32[N]"]),
 }
 
@@ -48,6 +49,7 @@ def measured(path, out, *options):
                           stdout=subprocess.PIPE, check=True)
     got = json.loads(done.stdout)
     assert "Sanitizer" not in got["err"], got["err"][-3000:]
+    assert not re.search(r"[^\n\t -~]", got["err"]), repr(got["err"])
     got["bytes"] = 0 if sanitized else got["bytes"]
     return got
 

@@ -183,6 +183,44 @@ static void a_limit_names_its_option(void **state)
         "11 records are over the limit of 10\n  try: --limit records=11, if you trust the file");
 }
 
+static void assert_printable(Ctx *cx, const char *text, const char *want)
+{
+    assert_string_equal(text_printable(cx, str_of(cx, text), 8)->s, want);
+}
+
+static void control_characters_are_escaped_and_lines_cut(void **state)
+{
+    Ctx *cx = *state;
+    assert_printable(cx, "a\tb\nc", "a\tb\nc");
+    assert_printable(cx, "\x1b[2J", "\\x1b[2J");
+    assert_printable(cx, "\x7f\xc2\x9b", "\\x7f\\x9b");
+    assert_printable(cx,
+                     "\xe2\x80\xae"
+                     "x",
+                     "\\u202ex");
+    assert_printable(cx, "\xc3\xa9\xf0\x9f\x98\x80", "\xc3\xa9\xf0\x9f\x98\x80");
+    assert_printable(cx, "\xff\xc0\x80\xe2\x80", "\\xff\\xc0\\x80\\xe2\\x80");
+    assert_printable(cx, "123456789\n123456789", "12345678 ...\n12345678 ...");
+}
+
+/* A program of one line of 10 MB shows the part around the place. */
+static void a_long_line_is_shown_around_the_place(void **state)
+{
+    enum { LINE = 10000000, AT = 5000000 };
+    Ctx *cx = *state;
+    char *line = new_array(cx, char, LINE);
+    memset(line, 'x', LINE);
+    Text t = { .name = str_of(cx, "net.py"), .at = line, .n = LINE };
+    Where w = { .kind = WHERE_STATEMENT, .text = &t, .start = AT, .end = LINE };
+    cx->at = &w;
+    fail(cx, E_VALUE, "no");
+    Str text = error_text(cx, NULL, NULL);
+    assert_true(text->len < 600);
+    assert_non_null(strstr(text->s, "net.py:1:5000001\n       1 | ... xxx"));
+    assert_non_null(strstr(text->s, "x ...\n         |     "));
+    assert_non_null(strstr(text->s, " ^^^"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -194,6 +232,8 @@ int main(void)
         TEST(notes_are_said_once),
         TEST(notes_that_are_kept_survive_others),
         TEST(a_limit_names_its_option),
+        TEST(control_characters_are_escaped_and_lines_cut),
+        TEST(a_long_line_is_shown_around_the_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
