@@ -348,6 +348,8 @@ void *mem_dense(Ctx *cx, size_t size)
 /* n * size, when memory may be asked for so much. */
 static bool size_ok(Ctx *cx, size_t n, size_t size, uint64_t *bytes)
 {
+    if (n > SIZE_MAX / 2)
+        return fail(cx, E_VALUE, "a size is negative: %lld", (long long)n);
     if (!umul_ok(n, size, bytes))
         return fail(cx, E_LIMIT, "an array of %zu items of %zu bytes does not fit in memory", n,
                     size);

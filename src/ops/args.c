@@ -196,6 +196,19 @@ Dims arg_dims(Op *op, const char *name)
     return out;
 }
 
+Dims arg_new_sizes(Op *op, const char *name)
+{
+    Dims d = arg_dims(op, name);
+    int64_t n;
+    for (size_t i = 0; i < d.n; i++)
+        if (dim_known(d.at[i], &n) && n < 0) {
+            fail(op->cx, E_VALUE, "Trying to create tensor with negative dimension %lld",
+                 (long long)n);
+            return (Dims){ 0 };
+        }
+    return d;
+}
+
 Ints arg_ints(Op *op, const char *name)
 {
     Dims d = arg_dims(op, name);

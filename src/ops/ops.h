@@ -272,6 +272,8 @@ Ints arg_ints(Op *op, const char *name);
 Ints arg_ints_n(Op *op, const char *name, int n);
 /* SymInt[] */
 Dims arg_dims(Op *op, const char *name);
+/* The same, for the sizes of a tensor that is made: none that is known is below 0. */
+Dims arg_new_sizes(Op *op, const char *name);
 /* An element type; deflt for None. The numbers that TorchScript writes are read as c10's. */
 DType arg_dtype(Op *op, const char *name, DType deflt);
 /* A dim in [-rank, rank): wrapped. A scalar counts as rank 1. False after PyTorch's own message. */

@@ -40,7 +40,7 @@ static Ox filled(Op *op, Ox value, const Dim *dims, size_t rank)
 /* zeros, ones, empty of `size`. row->datum: the number. The type is dtype=, else the default. */
 static Ox lower_fill_shape(Op *op)
 {
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
@@ -62,7 +62,7 @@ static Ox lower_new_fill(Op *op)
     Ox x = arg(op, "self");
     if (!ox_ok(x))
         return POISON;
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
@@ -71,7 +71,7 @@ static Ox lower_new_fill(Op *op)
 static Ox lower_full(Op *op)
 {
     Value v = arg_value(op, "fill_value");
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     DType t = arg_dtype(op, "dtype",
                         op->row->datum ? (DType)op->row->datum : number_dtype(op->cx, v));
     return filled(op, number_filling(op, v, t, d.at, d.n), d.at, d.n);
@@ -82,7 +82,7 @@ static Ox lower_new_full(Op *op)
     Ox x = arg(op, "self");
     if (!ox_ok(x))
         return POISON;
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     DType t = arg_dtype(op, "dtype", ox_dtype(x));
     return filled(op, number_filling(op, arg_value(op, "fill_value"), t, d.at, d.n), d.at, d.n);
 }

@@ -91,7 +91,7 @@ static Ox scaled(Op *op, Ox x, double by, double plus)
 /* text: RandomUniform (rand) or RandomNormal (randn) */
 static Ox lower_random(Op *op)
 {
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     return random_of(op, op->row->text, d.at, d.n, arg_dtype(op, "dtype", dtype_default(op->cx)),
                      NULL, 0);
 }
@@ -119,7 +119,7 @@ static Ox lower_randint(Op *op)
 {
     int64_t low = op->row->datum ? arg_int(op, "low") : 0;
     int64_t high = arg_int(op, "high");
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
     Ox uniform = random_of(op, "RandomUniform", d.at, d.n, type_for((double)low, (double)high),
                            range, 2);
@@ -256,7 +256,7 @@ static Ox lower_normal(Op *op)
 
 static Ox lower_normal_size(Op *op)
 {
-    Dims d = arg_dims(op, "size");
+    Dims d = arg_new_sizes(op, "size");
     double mean = arg_float(op, "mean");
     double std = arg_float(op, "std");
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
