@@ -596,7 +596,7 @@ static bool same_type(Ctx *cx, Type a, Type b)
 
 /* Do the results have the types that the file recorded? A result whose record is torch's mistake is
  * noted and passes, and so does what is computed from it. */
-static bool check_expect(Op *op, Str name, Value v)
+static bool check_expect(Op *op, Value v)
 {
     const Value *at = v.tag == V_TUPLE ? v.tuple->at : &v;
     int64_t n = v.tag == V_TUPLE ? v.tuple->n : 1;
@@ -608,9 +608,8 @@ static bool check_expect(Op *op, Str name, Value v)
         if (at[i].tag == V_TENSOR && op->expect[i] &&
             !same_type(op->cx, op->expect[i], tensor_type(at[i].t)) &&
             !record_erred(op->cx, tensor_read(op->g, at[i].t)))
-            return fail(op->cx, E_BUG, "%s: the file records %s for result %d, pt2onnx computed %s",
-                        name->s, type_text(op->cx, op->expect[i])->s, (int)i,
-                        type_text(op->cx, tensor_type(at[i].t))->s);
+            return record_fail(op->cx, NULL, (int)i, type_text(op->cx, op->expect[i]),
+                               type_text(op->cx, tensor_type(at[i].t)));
     return true;
 }
 
@@ -790,7 +789,7 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
         op.expect[op.n_expect++] = expect[i];
     g->cx->at = &here;
     Value v = call_named(&op, name, overload, args, n);
-    if (ctx_failed(g->cx) || !check_expect(&op, name, v))
+    if (ctx_failed(g->cx) || !check_expect(&op, v))
         v = val_poison();
     else if (op.call && !(here.up && here.up->kind == WHERE_OP)) /* the program's, no lowering's */
         result_layout(&op, args, n, v);

@@ -383,6 +383,9 @@ DType dtype_default(Ctx *cx);
 /* Is the recorded type of v, or of a value that v was computed from, wrong: not what torch itself
  * returns when the program runs? */
 bool record_erred(Ctx *cx, Ox v);
+/* Fails: of result i of `name` the file records something else than we computed, as texts. NULL:
+ * the name is said already. */
+bool record_fail(Ctx *cx, Str name, int i, Str recorded, Str computed);
 /* A user's function for an operator (the Python package's symbolics). Returns false after storing
  * an error. */
 typedef bool (*OpCallback)(void *user, Op *op, Value *result);

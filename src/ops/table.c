@@ -262,6 +262,16 @@ static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
             push_once(cx, n->attr[i].g->outputs.at[k], seen, todo);
 }
 
+bool record_fail(Ctx *cx, Str name, int i, Str recorded, Str computed)
+{
+    fail(cx, E_FORMAT,
+         "%s%sthe file records %s for result %d, pt2onnx computed %s: the file is damaged, or "
+         "pt2onnx is wrong",
+         name ? name->s : "", name ? ": " : "", recorded->s, i, computed->s);
+    fail_hint(cx, "save the program again; if that says the same, please report it");
+    return false;
+}
+
 /* See ops.h. Called only where a record differs, so the walk back through the graph is rare; v is
  * noted when the answer is yes, so that later walks are short. */
 bool record_erred(Ctx *cx, Ox v)

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -66,3 +67,22 @@ def test_ends_as_it_should(name, tmp_path):
 
 def test_every_file_is_run():
     assert sorted(FILES) == sorted(n for n in os.listdir(FOLDER) if n.endswith((".pt", ".pt2")))
+
+
+@pytest.mark.parametrize("size", [0, 3, 1 << 62])
+def test_damaged_record(size, tmp_path):
+    """One recorded size of a .pt2 is another than the program gives: the file is doubted, not pt2onnx alone."""
+    path = tmp_path / "m.pt2"
+    with zipfile.ZipFile(os.path.join(FOLDER, "..", "programs", "exported_a.pt2")) as whole, zipfile.ZipFile(path, "w") as damaged:
+        for name in whole.namelist():
+            data = whole.read(name)
+            if name == "serialized_exported_program.json":
+                program = json.loads(data)
+                program["graph_module"]["graph"]["tensor_values"]["linear"]["sizes"][1]["as_int"] = size
+                data = json.dumps(program)
+            damaged.writestr(name, data)
+    got = measured(str(path), tmp_path / "m.onnx")
+    assert got["exit"] == 3, got["err"]
+    assert re.search(r"aten::linear: the file records float32\[\w+,%d\] for result 0, pt2onnx computed float32\[\w+,2\]: the file is damaged, or "
+                     r"pt2onnx is wrong\n" % size, got["err"]), got["err"]
+    assert os.listdir(tmp_path) == ["m.pt2"]

@@ -11,8 +11,7 @@ static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
 {
     const Expr *e = s->value;
     Str name = e && e->kind == X_OP ? e->op : str_of(ev->cx, "the result");
-    return fail(ev->cx, E_BUG, "%s: the file records %s for result %u, pt2onnx computed %s",
-                name->s, theirs->s, i, ours->s);
+    return record_fail(ev->cx, name, (int)i, theirs, ours);
 }
 
 /* Ours and the file's are the same number, so what is known of one holds for the other: the file's
