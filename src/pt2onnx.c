@@ -518,8 +518,8 @@ static bool convert_stream(Call *c)
 {
     Session *s = &c->s;
     s->stream = (Sink){ .fd = -1, .write = call_write, .user = c };
-    return outputs_check_link(s, NULL) && outputs_check_stream(s) && open_file(s) &&
-        shut_door(s) && convert_program(s, load(s));
+    return outputs_check_link(s, NULL) && outputs_check_stream(s) && open_file(s) && shut_door(s) &&
+        convert_program(s, load(s));
 }
 
 pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write write, void *write_user,

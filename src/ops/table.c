@@ -264,10 +264,11 @@ static void push_sources(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 
 bool record_fail(Ctx *cx, Str name, int i, Str recorded, Str computed)
 {
+    Str prefix = name ? str_cat(cx, name->s, "", ": ") : str_of(cx, "");
     fail(cx, E_FORMAT,
-         "%s%sthe file records %s for result %d, pt2onnx computed %s: the file is damaged, or "
+         "%sthe file records %s for result %d, pt2onnx computed %s: the file is damaged, or "
          "pt2onnx is wrong",
-         name ? name->s : "", name ? ": " : "", recorded->s, i, computed->s);
+         prefix->s, recorded->s, i, computed->s);
     fail_hint(cx, "save the program again; if that says the same, please report it");
     return false;
 }

@@ -450,11 +450,13 @@ static bool extreme_of_list(Builtin *b, Value *out)
     if (l->n == 0)
         return builtin_fail(b, "%s of an empty list", max ? "max" : "min");
     *out = l->at[0].v;
+    const char *op = max ? "prim::max" : "prim::min";
+    const char *word = max ? "max" : "min";
     for (int64_t i = 1; i < l->n; i++) {
         Value v = l->at[i].v;
         if (out->tag == V_BOOL && v.tag == V_BOOL)
             *out = val_bool(max ? out->b || v.b : out->b && v.b);
-        else if (!fold_item(b, max ? "prim::max" : "prim::min", max ? "max" : "min", v, out))
+        else if (!fold_item(b, op, word, v, out))
             return false;
     }
     return true;

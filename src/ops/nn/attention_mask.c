@@ -181,12 +181,15 @@ static bool all_are(Look *look, Ox x, bool want)
                                         "Slice",  "Transpose", "Squeeze",  "Unsqueeze", NULL };
     int64_t n;
     const double *v = numbers_of(look->op, x, &n);
-    for (int64_t i = 0; v && i < n; i++)
-        if ((v[i] != 0) != want)
-            return false;
-    const Node *node = v ? NULL : made_by(look, x);
+    if (v) {
+        for (int64_t i = 0; i < n; i++)
+            if ((v[i] != 0) != want)
+                return false;
+        return true;
+    }
+    const Node *node = made_by(look, x);
     if (!node)
-        return v != NULL;
+        return false;
     if (is_any(node, same))
         return all_are(look, node->in[0], want);
     if (node_is(node, "Not"))
