@@ -1,0 +1,164 @@
+"""comparison - "my ONNX gives other numbers": the first place where a model in ONNX Runtime parts from torch.
+
+    found = pt2onnx.compare(model, args, "net.onnx")    # the model in hand against its file
+    print(found)                                        # verdict, place, how the error grows, modules
+    found.save("net.html")
+
+Needs torch, onnx, onnxruntime and numpy. Neither run is kept whole: values are reduced to prints as they come (prints.py)."""
+import copy
+
+import numpy
+import torch
+
+from ..arguments import arrange
+from . import onnx_run, torch_run
+from .findings import Comparison, OutputError
+from .matching import Match, Table, allowed
+from .prints import Print, difference
+
+MINUTE_STEP = 500                       # nodes from one line of progress to the next
+
+
+def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, times=True, progress=None, **export):
+    """Run a model in torch and in ONNX Runtime, and find the first value in which they differ.
+
+    model    an nn.Module, a ScriptModule or a callable; run as it is, in its own mode
+    args     what it is called with: a value or a tuple; kwargs: a dict
+    f        the file of the ONNX model. None: one is exported for the comparison (`export`: what pt2onnx.export takes)
+    names    of the model's inputs, in the order of the tensors in args and kwargs; None: as the file has them
+    float64  run torch in float64 too, which tells the error of float32 from a mistake
+    times    measure what modules take, in torch and in a default session of ONNX Runtime
+    progress called with a line of text now and then
+
+    Gives a Comparison. Raises ValueError where the model takes inputs that the example has no value for."""
+    from tempfile import TemporaryDirectory
+    args = args if isinstance(args, tuple) else (args,)
+    kwargs = kwargs or {}
+    say = progress or (lambda text: None)
+    with TemporaryDirectory() as folder:
+        if f is None:
+            say("exporting")
+            f = exported(model, args, kwargs, folder, export)
+        return compared(model, args, kwargs, f, names, float64, times, say)
+
+
+def exported(model, args, kwargs, folder, options):
+    import os
+
+    from ..exporting import export
+    path = os.path.join(folder, "model.onnx")
+    export(model, args, path, kwargs=kwargs or None, **options)
+    return path
+
+
+def compared(model, args, kwargs, path, names, float64, times, say):
+    say("torch")
+    want, values = torch_run.record(model, args, kwargs)
+    wide = None
+    if float64:
+        say("torch in float64")
+        wide = in_float64(model, args, kwargs, values)
+    runner = onnx_run.Model(path, fed(path, *arrange(model, args, kwargs), names))
+    say("ONNX Runtime, as the model is written")
+    plain = runner.run()
+    say("ONNX Runtime, its default session")
+    fused = runner.run(onnx_run.LEVELS[-1][1])
+    outputs = errors_of_outputs(want, wide, plain, fused, values)
+    match = Match(runner, Table(values))
+    for name, print_ in runner.prints(told_of(say, len(runner.nodes))):
+        match.add(name, print_)
+    match.part({o.name for o in outputs if not o.plain_agrees})
+    level = level_that_parts(runner, outputs, plain) if any(o.optimiser for o in outputs) else None
+    seconds = (torch_run.timed(model, args, kwargs), runner.seconds()) if times else (None, None)
+    return Comparison(path, outputs, match, level, *seconds)
+
+
+def told_of(say, count):
+    """progress of the values, a line every MINUTE_STEP nodes"""
+    said = [0]
+
+    def progress(done):
+        if done - said[0] >= MINUTE_STEP:
+            said[0] = done
+            say("values of %d of %d nodes" % (done, count))
+    return progress
+
+
+def in_float64(model, args, kwargs, values):
+    """Gives torch's results in float64 and sets the noise of each value, or None: the model does not run so."""
+    try:
+        doubled = copy.deepcopy(model).double() if isinstance(model, torch.nn.Module) else model
+        wide, again = torch_run.record(doubled, torch_run.copied(args, torch_run.wide), torch_run.copied(kwargs, torch_run.wide))
+    except Exception:                       # a module that cannot be copied, a kernel that has no float64
+        return None
+    if [(v.name, v.print.shape) for v in again] == [(v.name, v.print.shape) for v in values]:
+        for v, w in zip(values, again):
+            v.noise = float(difference(v.print.sample, w.print.sample))
+    return torch_run.tensors(wide)
+
+
+def fed(path, args, kwargs, names):
+    """{input: OrtValue}: the tensors and numbers of the example, and those that are defaults of forward, under the model's names."""
+    import onnx
+    import onnxruntime
+
+    from ..verification import flat
+    proto = onnx.load(path, load_external_data=False)
+    with_value = {t.name for t in proto.graph.initializer}
+    takes = [i for i in proto.graph.input if i.name not in with_value]
+    leaves = [t for t in flat([list(args), kwargs], given=True)] if not has_bfloat16((args, kwargs)) else None
+    if leaves is None:
+        raise ValueError("inputs of bfloat16 cannot be given to ONNX Runtime from Python: compare with float32 inputs")
+    by_name = dict(zip(names, leaves)) if names else by_order(takes, leaves)
+    missing = [i.name for i in takes if i.name not in by_name]
+    if missing:
+        raise ValueError("the example has no value for the model's input %s: it has %d tensors, the model takes %s" %
+                         (missing[0], len(leaves), ", ".join(i.name for i in takes)))
+    types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(by_name[name].astype(types[name], copy=False))) for name in types}
+
+
+def by_order(takes, leaves):
+    """The model's inputs and the example's tensors, one by one. Tensors that the model does not take are passed over by type and rank."""
+    if len(takes) == len(leaves):
+        return {i.name: x for i, x in zip(takes, leaves)}
+    found, at = {}, 0
+    for i in takes:
+        t = i.type.tensor_type
+        while at < len(leaves) and not (leaves[at].ndim == len(t.shape.dim) and leaves[at].dtype == onnx_run.numpy_type(t.elem_type)):
+            at += 1
+        if at < len(leaves):
+            found[i.name] = leaves[at]
+        at += 1
+    return found
+
+
+def has_bfloat16(value):
+    return any(t.dtype == torch.bfloat16 for t in torch_run.tensors(value))
+
+
+def errors_of_outputs(want, wide, plain, fused, values):
+    """One OutputError for each output that has a tensor, by position."""
+    noise = {id(v.print): v.noise for v in values}
+    found = []
+    tensors = torch_run.tensors(want if not isinstance(want, (bool, int, float)) else torch.tensor(want))
+    for n, (name, got) in enumerate(plain.items()):
+        if got is None or n >= len(tensors):
+            continue
+        w = Print(tensors[n])
+        exact = Print(wide[n]) if wide is not None and n < len(wide) else None
+        value = torch_run.Value("output", "", "", w)
+        value.noise = float(difference(w.sample, exact.sample)) if exact is not None and exact.count == w.count else None
+        found.append(OutputError(name, w, Print(got), Print(fused[name]), exact, allowed(value), value.noise))
+    return found
+
+
+def level_that_parts(runner, outputs, plain):
+    """The lowest level of ONNX Runtime's optimiser at which an output leaves its bounds."""
+    for name, level in onnx_run.LEVELS:
+        got = runner.run(level)
+        for o in outputs:
+            p = Print(got[o.name])
+            if o.optimiser and (p.shape != o.want.shape or float(difference(p.sample, o.want.sample)) > o.bound):
+                return name
+    return "all"

@@ -1,0 +1,153 @@
+"""command.py - python -m pt2onnx compare MODEL [NET.onnx] [ARG..]"""
+import argparse
+import ast
+import importlib.util
+import os
+import re
+import sys
+
+SPEC = re.compile(r"(bool|u?int\d+|b?float\d+|complex\d+)(?:\[([\d,\s]*)\])?(?:=(-?\d+)\.\.(-?\d+))?$")
+DYNAMIC = 2                             # what a size is that the file leaves open and nobody gives
+
+HELP = """MODEL is FILE.py:FUNCTION, which is called and gives a module, or a pair of module and arguments; or a saved program, .pt or .pt2.
+NET.onnx is its conversion; without it the model is exported for the comparison.
+Each ARG is an argument of the model: float32[1,3,224,224] and int64[2,16]=0..99 are random numbers, x.npy and x.pt are files,
+and anything else is a value of Python. Without any, the model's own inputs decide, an open size being %d.""" % DYNAMIC
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="python -m pt2onnx compare", epilog=HELP, formatter_class=argparse.RawDescriptionHelpFormatter,
+                                description="Find the first place where a model in ONNX Runtime gives other numbers than in torch.")
+    p.add_argument("model", metavar="MODEL")
+    p.add_argument("rest", nargs="*", metavar="[NET.onnx] ARG")
+    p.add_argument("--html", metavar="FILE", help="write a page, with the error along the model")
+    p.add_argument("--opset", type=int, metavar="N", help="of the export, where no NET.onnx is given")
+    p.add_argument("--seed", type=int, default=0, metavar="N", help="of the random numbers (default: 0)")
+    p.add_argument("--no-float64", action="store_true", help="do not run torch in float64")
+    p.add_argument("--no-times", action="store_true", help="do not measure the modules")
+    p.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    return p
+
+
+def main(argv):
+    o = parser().parse_args(argv)
+    rest = list(o.rest)
+    net = rest.pop(0) if rest and rest[0].endswith(".onnx") else None
+    import torch
+    torch.manual_seed(o.seed)
+    try:
+        model, args = loaded(o.model)
+        args = tuple(argument(a) for a in rest) if rest else args
+        net = net or converted(o.model, o.opset)
+        if args is None:
+            args = example_of(net) if net else ()
+        found = run(o, model, args, net)
+    except (OSError, ValueError, RuntimeError) as e:
+        print("pt2onnx: %s" % str(e).strip(), file=sys.stderr)
+        return 2
+    print(found)
+    if o.html:
+        found.save(o.html)
+        print("page: %s" % o.html)
+    return 0 if found.ok else 1
+
+
+def run(o, model, args, net):
+    from . import compare
+    progress = None if o.quiet else lambda text: print("  %s .." % text, file=sys.stderr)
+    export = {"opset_version": o.opset} if o.opset and not net else {}
+    return compare(model, args, net, float64=not o.no_float64, times=not o.no_times, progress=progress, **export)
+
+
+def loaded(what):
+    """(model, arguments or None) of FILE.py:FUNCTION or of a saved program."""
+    import torch
+    if what.endswith(".pt2"):
+        program = torch.export.load(what)
+        example = program.example_inputs
+        return program.module(), example[0] if example and not example[1] else None
+    source, sep, name = what.rpartition(":")
+    if not (sep and source.endswith(".py")):
+        return torch.jit.load(what, map_location="cpu").eval(), None
+    made = getattr(module_of(source), name, None)
+    if made is None:
+        raise ValueError("%s has no %s" % (source, name))
+    model = made if isinstance(made, torch.nn.Module) else made()
+    if isinstance(model, tuple):
+        model, args = model
+        return model, args if isinstance(args, tuple) else (args,)
+    return model, None
+
+
+def module_of(path):
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
+    if not os.path.exists(path):
+        raise ValueError("%s: there is no such file" % path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def converted(what, opset):
+    """A saved program is converted beside its own file's name, in a temporary folder; a module in hand: None, it is exported later."""
+    if ":" in os.path.basename(what) or not what.endswith((".pt", ".pt2", ".ptl", ".pth")):
+        return None
+    import atexit
+    import shutil
+    import tempfile
+
+    from ..files import convert
+    folder = tempfile.mkdtemp(prefix="pt2onnx-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, "model.onnx")
+    convert(what, path, **({"opset": opset} if opset else {}))
+    return path
+
+
+def argument(text):
+    """float32[1,3,8,8], int64[4]=0..9, x.npy, x.pt, or a value of Python."""
+    import torch
+    if text.endswith(".npy"):
+        import numpy
+        return torch.from_numpy(numpy.load(text))
+    if text.endswith((".pt", ".pth")):
+        return torch.load(text)
+    spec = SPEC.match(text.strip())
+    if spec:
+        sizes = [int(s) for s in (spec.group(2) or "").split(",") if s.strip()]
+        return random(getattr(torch, spec.group(1)), sizes, int(spec.group(3) or 0), int(spec.group(4) or 9))
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise ValueError("%s: neither TYPE[SIZES], a .npy or .pt file, nor a value of Python" % text) from None
+
+
+def random(dtype, sizes, least, most):
+    import torch
+    if dtype == torch.bool:
+        return torch.rand(sizes) < 0.5
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.randn(sizes, dtype=dtype)
+    return torch.randint(least, most + 1, sizes, dtype=dtype)
+
+
+def example_of(path):
+    """Random inputs of the types and sizes that the file gives."""
+    import numpy
+    import onnx
+    import torch
+
+    from .onnx_run import numpy_type
+    proto = onnx.load(path, load_external_data=False)
+    with_value = {t.name for t in proto.graph.initializer}
+    found = []
+    for i in proto.graph.input:
+        t = i.type.tensor_type
+        if i.name in with_value:
+            continue
+        if not i.type.HasField("tensor_type"):
+            raise ValueError("the input %s is no tensor: give the arguments" % i.name)
+        dtype = torch.from_numpy(numpy.zeros(0, numpy_type(t.elem_type))).dtype
+        found.append(random(dtype, [d.dim_value or DYNAMIC for d in t.shape.dim], 0, 1))
+    return tuple(found)

@@ -1,0 +1,220 @@
+"""pt2onnx.compare: a mistake planted in any of the nodes of a model is found at its line of the user's source."""
+import os
+import subprocess
+import sys
+
+import numpy
+import onnx
+import onnxruntime
+import pytest
+import torch
+import torch.nn.functional as F
+
+import pt2onnx
+
+HERE = os.path.abspath(__file__)
+
+
+class Part(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = torch.nn.Conv2d(4, 4, 3, padding=1), torch.nn.GroupNorm(2, 4)
+
+    def forward(self, x):
+        x = self.conv(x)
+        return self.norm(x)
+
+
+class Network(torch.nn.Module):
+    """An operator a line, more than twenty of them."""
+
+    def __init__(self):
+        super().__init__()
+        self.part, self.fc, self.out = Part(), torch.nn.Linear(16, 8), torch.nn.Linear(8, 5)
+        self.last = torch.nn.LayerNorm(8)
+        self.table = torch.nn.Embedding(10, 8)
+
+    def forward(self, x, i):
+        x = self.part(x)
+        x = F.gelu(x)
+        x = x + 0.3 * torch.sin(x)
+        x = F.leaky_relu(x, 0.2)
+        x = F.avg_pool2d(x, 3, 2, 1)
+        x = F.interpolate(x, scale_factor=2.0, mode="bilinear")
+        x = F.max_pool2d(x, 2)
+        x = torch.sigmoid(x) * 3
+        x = x.flatten(1).reshape(2, 4, 16)
+        x = torch.cumsum(x, 1)
+        x = self.fc(x)
+        x = F.hardswish(x)
+        x = x - x.mean(1, keepdim=True)
+        x = x + self.table(i)
+        x = self.last(x)
+        x = F.elu(x, 0.7)
+        x = x @ x.transpose(1, 2) @ x
+        x = F.softplus(x)
+        x = F.normalize(x, dim=2)
+        x = torch.clamp(x, -0.8, 0.8)
+        x = x.pow(1.5)
+        x = torch.logsumexp(x, 2, keepdim=True) + x
+        x = F.pad(x, (1, 0), value=0.25)[..., 1:]
+        x = torch.tanh(self.out(x))
+        return x.softmax(-1)
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    return Network().eval(), (torch.randn(2, 4, 8, 8), torch.randint(0, 10, (2, 4)))
+
+
+@pytest.fixture(scope="module")
+def written(network, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("compare") / "net.onnx")
+    pt2onnx.export(network[0], network[1], path, opset_version=17)
+    return path
+
+
+def said(node):
+    return {p.key: p.value for p in node.metadata_props}
+
+
+def planted(written, node_name):
+    """The model with 1.02 * x + 0.03 * sin(9 * x) in place of what that node gives, or None where that is no float tensor."""
+    model = onnx.load(written)
+    graph = model.graph
+    kinds = {v.name: v.type.tensor_type.elem_type for v in onnx.shape_inference.infer_shapes(model).graph.value_info}
+    kinds.update((o.name, o.type.tensor_type.elem_type) for o in graph.output)
+    at, node = next((i, n) for i, n in enumerate(graph.node) if n.name == node_name)
+    name = node.output[0]
+    if kinds.get(name) != onnx.TensorProto.FLOAT or node.op_type == "Constant":
+        return None
+    node.output[0] = name + "_right"
+    for value, number in (("a", 1.02), ("b", 0.03), ("c", 9.0)):
+        graph.initializer.append(onnx.helper.make_tensor("planted_" + value, onnx.TensorProto.FLOAT, [], [number]))
+    more = [onnx.helper.make_node("Mul", [name + "_right", "planted_c"], [name + "_1"]), onnx.helper.make_node("Sin", [name + "_1"], [name + "_2"]),
+            onnx.helper.make_node("Mul", [name + "_2", "planted_b"], [name + "_3"]), onnx.helper.make_node("Mul", [name + "_right", "planted_a"], [name + "_4"]),
+            onnx.helper.make_node("Add", [name + "_3", name + "_4"], [name])]
+    for k, n in enumerate(more):
+        n.metadata_props.extend(node.metadata_props)
+        graph.node.insert(at + 1 + k, n)
+    return model
+
+
+tells_places = pytest.mark.skipif(not hasattr(onnx.NodeProto(), "metadata_props"), reason="this onnx reads no metadata of nodes")
+
+
+@tells_places
+def test_a_right_model_is_called_right(network, written):
+    found = pt2onnx.compare(*network, written)
+    assert found.ok and found.why == "same" and found.first is None, str(found)
+    assert found.confirmed > 0.6 * found.nodes, str(found)
+    assert {"part.conv", "part.norm", "fc", "out"} <= set(found.modules) and found.modules["fc"][1] > 0
+
+
+@tells_places
+def test_a_mistake_in_any_node_is_found_at_its_line(network, written, tmp_path):
+    """Of each line the last node, one after another."""
+    nodes = list({said(n)["pt2onnx.source"]: n for n in onnx.load(written).graph.node if "pt2onnx.source" in said(n)}.values())
+    lines, missed = set(), []
+    for node in nodes:
+        model = planted(written, node.name)
+        if model is None:
+            continue
+        path = str(tmp_path / "planted.onnx")
+        onnx.save(model, path)
+        found = pt2onnx.compare(*network, path, times=False)
+        place = said(node)["pt2onnx.source"].rpartition("/")[2]
+        if found.why != "part" or found.first.line.rpartition("/")[2] != place:
+            missed.append("%s at %s: %s" % (node.name, place, found))
+        lines.add(place)
+    assert not missed, "%d of %d missed\n%s" % (len(missed), len(lines), "\n".join(missed))
+    assert len(lines) >= 20, sorted(lines)
+
+
+@tells_places
+@pytest.mark.parametrize("op, change", [("Elu", ("alpha", 1.0)), ("LeakyRelu", ("alpha", 0.01)), ("LayerNormalization", ("epsilon", 1e-2)), ("AveragePool", ("count_include_pad", 0)),
+                                        ("Resize", ("mode", b"nearest")), ("CumSum", ("reverse", 1)), ("Softmax", ("axis", 1))])
+def test_a_wrong_attribute_is_found(network, written, tmp_path, op, change):
+    model = onnx.load(written)
+    node = next(n for n in model.graph.node if n.op_type == op)
+    kept = [a for a in node.attribute if a.name != change[0]]
+    del node.attribute[:]
+    node.attribute.extend(kept + [onnx.helper.make_attribute(*change)])
+    onnx.save(model, str(tmp_path / "net.onnx"))
+    found = pt2onnx.compare(*network, str(tmp_path / "net.onnx"), times=False)
+    assert found.why == "part" and found.first.line == said(node)["pt2onnx.source"] and found.first.op == op, str(found)
+    assert found.first.error > 0 and len(found.first.got) == len(found.first.want) > 0
+    assert os.path.basename(HERE) in str(found) and found.first.node == node.name
+
+
+def test_what_onnx_runtimes_optimiser_changes_is_said_to_be_its(tmp_path):
+    """MatmulTransposeFusion of ONNX Runtime (1.16 to 1.32) takes a vector for a matrix."""
+    from onnx import TensorProto, helper
+    class Product(torch.nn.Module):
+        def forward(self, x, v):
+            return x.transpose(1, 2) @ v
+    f = TensorProto.FLOAT
+    graph = helper.make_graph([helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["t", "v"], ["y"])], "g",
+                              [helper.make_tensor_value_info("x", f, [2, 3, 4]), helper.make_tensor_value_info("v", f, [3])],
+                              [helper.make_tensor_value_info("y", f, [2, 4])])
+    path = str(tmp_path / "net.onnx")
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    args = (torch.randn(2, 3, 4), torch.randn(3))
+    found = pt2onnx.compare(Product(), args, path)
+    if found.ok:
+        pytest.skip("this ONNX Runtime (%s) has mended it" % onnxruntime.__version__)
+    assert found.why == "optimiser" and "optimiser" in str(found), str(found)
+
+
+def test_what_float32_itself_does_is_said_to_be_its(tmp_path):
+    """A variance as the difference of two large numbers: any order of adding gives other digits."""
+    class Cancels(torch.nn.Module):
+        def forward(self, x):
+            return (x * x).mean(-1) - x.mean(-1) ** 2
+    path = str(tmp_path / "net.onnx")
+    torch.manual_seed(1)
+    args = torch.rand(4, 1000) + 1000
+    pt2onnx.export(Cancels(), (args,), path, opset_version=17)
+    found = pt2onnx.compare(Cancels(), args, path)
+    assert found.why in ("same", "float32"), str(found)
+    assert found.outputs[0].noise > 0.1 * found.outputs[0].want.scale, "this example does not cancel"
+
+
+def test_the_command(network, tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text("import torch\nclass M(torch.nn.Module):\n    def forward(self, x, k: int = 2):\n        y = x * k\n        return torch.relu(y)\ndef build():\n    return M()\n")
+    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(pt2onnx.__file__))}
+    page = tmp_path / "page.html"
+    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", "%s:build" % script, "float32[2,3]", "--html", str(page)], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and "gives what torch gives" in done.stdout, done.stdout + done.stderr
+    assert "<svg" in page.read_text()
+    saved, net = str(tmp_path / "m.pt"), str(tmp_path / "m.onnx")
+    torch.jit.save(torch.jit.trace(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ELU()), torch.rand(2, 3)), saved)
+    pt2onnx.convert(saved, net, inputs=["x:float32[2,3]"])
+    model = onnx.load(net)
+    node = next(n for n in model.graph.node if n.op_type == "Elu")
+    node.attribute.append(onnx.helper.make_attribute("alpha", 0.5)) if not node.attribute else setattr(node.attribute[0], "f", 0.5)
+    onnx.save(model, net)
+    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", saved, net], env=env, capture_output=True, text=True)
+    assert done.returncode == 1 and "first place where they part" in done.stdout and "(Elu)" in done.stdout, done.stdout + done.stderr
+    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", "%s:nothing" % script], env=env, capture_output=True, text=True)
+    assert done.returncode == 2 and "has no nothing" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_four_thousand_nodes_take_little_memory(tmp_path):
+    """1,000 layers with 4 MB of values each: 8 GB of values in all, and never a quarter of one of them at once."""
+    class Chain(torch.nn.Module):
+        def forward(self, x):
+            for k in range(1000):
+                x = torch.sin(x) * 1.001 + 0.1
+            return x
+    import resource
+    path = str(tmp_path / "chain.onnx")
+    x = torch.rand(1, 1000)
+    pt2onnx.export(Chain(), (x,), path, opset_version=17)
+    assert len(onnx.load(path).graph.node) >= 3000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = pt2onnx.compare(Chain(), x, path, times=False)
+    assert found.ok, str(found)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20
