@@ -9,6 +9,7 @@ import zipfile
 import pytest
 
 import oracle
+from test_hostile import FORWARD, program
 
 FOLDER = os.path.join(os.path.dirname(__file__), "..", "hostile")
 HEAP = 100000000                    # --limit heap
@@ -86,3 +87,11 @@ def test_damaged_record(size, tmp_path):
     assert re.search(r"aten::linear: the file records float32\[\w+,%d\] for result 0, pt2onnx computed float32\[\w+,2\]: the file is damaged, or "
                      r"pt2onnx is wrong\n" % size, got["err"]), got["err"]
     assert os.listdir(tmp_path) == ["m.pt2"]
+
+
+def test_what_pytorch_raises_ends_the_run(tmp_path):
+    """as_strided beyond its memory: nothing behind it is run, and no list of refusals is made."""
+    body = FORWARD + ("    y = torch.as_strided(x, [100, 100], [1000, 1], 5000)\n    while True:\n      y = torch.add(y, 1)\n    return y\n")
+    got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN)
+    assert got["exit"] == 1 and got["seconds"] < 1
+    assert re.search(r"aten::as_strided: it reads memory beyond its argument's 6 elements\n", got["err"]), got["err"]

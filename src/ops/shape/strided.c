@@ -387,6 +387,16 @@ static bool strides_ok(Op *op, Dims stride, Dim offset)
     return true;
 }
 
+/* PyTorch raises, and no list of refusals would help: the run ends here, however long it would have
+ * been. */
+static Ox reads_beyond(Op *op, Dim numel)
+{
+    fail(op->cx, E_VALUE, "it reads memory beyond its argument's %s elements",
+         dim_text(op->cx, numel)->s);
+    fail_is_final(op->cx);
+    return POISON;
+}
+
 /* The position in memory of each element that as_strided reads: storage_offset + the sum of index *
  * stride over the axes. sizes, *rank: the result's shape. */
 static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
@@ -418,9 +428,9 @@ static Ox strided_index(Op *op, Ox x, Dim *sizes, int *rank)
         Ox along = steps(op, dim_int(op->cx, 0), size.at[i], stride.at[i], i, *rank);
         at = ox(op, "Add", at, along);
     }
-    if (!empty && dim_lt(op->cx, last, type_numel(op->cx, x->type)) == NO)
-        return op_refuse(op, "it reads memory beyond its argument's %s elements",
-                         dim_text(op->cx, type_numel(op->cx, x->type))->s);
+    Dim numel = type_numel(op->cx, x->type);
+    if (!empty && dim_lt(op->cx, last, numel) == NO)
+        return reads_beyond(op, numel);
     return at;
 }
 
