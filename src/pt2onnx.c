@@ -164,8 +164,22 @@ static Program *load(Session *s)
 
 /* ---- from program to graph ---- */
 
+/* The opset that has all calls of `op` that were refused; 0: there is none. */
+static int opset_of_refused(Ctx *cx, Str op)
+{
+    int newest = 0;
+    for (size_t i = 0; i < cx->refusals.n; i++) {
+        const Refusal *r = &cx->refusals.at[i];
+        if (r->op == op && !r->opset)
+            return 0;
+        if (r->op == op && r->opset > newest)
+            newest = r->opset;
+    }
+    return newest;
+}
+
 /* All refusals at once. The first lines are PyTorch's own words, because that is what people search
- * for. */
+ * for; they say whether a newer opset helps, because scripts print the first line only. */
 static bool report_refusals(Ctx *cx, int opset)
 {
     if (ctx_failed(cx) || cx->refusals.n == 0)
@@ -179,6 +193,9 @@ static bool report_refusals(Ctx *cx, int opset)
         map_put(cx, &said, op, NULL);
         buf_fmt(&b, "%sExporting the operator '%s' to ONNX opset version %d is not supported",
                 b.n ? "\n" : "", op->s, opset);
+        int newer = opset_of_refused(cx, op);
+        if (newer)
+            buf_fmt(&b, ": version %d supports it", newer);
     }
     return fail(cx, E_UNSUPPORTED, "%s",
                 b.n ? buf_done(&b)->s : "something in the model cannot be said in ONNX");

@@ -354,7 +354,7 @@ void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...)
             return;
     }
     keep_begin(cx);
-    vec_push(cx, &cx->refusals, (Refusal){ op, id, text, NULL, false });
+    vec_push(cx, &cx->refusals, (Refusal){ op, id, text, NULL, false, 0 });
     keep_end(cx);
 }
 
@@ -374,6 +374,13 @@ void refuse_hint(Ctx *cx, const char *fmt, ...)
     va_start(ap, fmt);
     cx->refusals.at[cx->refusals.n - 1].hint = text_of(cx, fmt, ap);
     va_end(ap);
+}
+
+void refuse_opset(Ctx *cx, int opset)
+{
+    refuse_hint(cx, "--opset %d", opset);
+    if (cx->refusals.n)
+        cx->refusals.at[cx->refusals.n - 1].opset = opset;
 }
 
 bool refusals_fail(Ctx *cx)

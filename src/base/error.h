@@ -104,6 +104,7 @@ void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...) PRINTF_LIKE(4, 5
 void refuse_unreached(Ctx *cx, SourceId id, Str op,
                       const char *why); /* the same of a call that the run did not get to */
 void refuse_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3); /* for the refusal just made */
+void refuse_opset(Ctx *cx, int opset); /* the same: from this opset on it can be said */
 /* At the end of an evaluation, a legalisation: fails (E_UNSUPPORTED) when anything was refused;
  * error_text prints the list. */
 bool refusals_fail(Ctx *cx);
@@ -152,6 +153,7 @@ typedef struct Refusal {
     SourceId at;
     Str text, hint;
     bool unreached; /* the run did not get there, the program may */
+    int opset;      /* that has it; 0: none */
 } Refusal;
 typedef struct Note {
     NoteKind kind;

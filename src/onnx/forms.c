@@ -59,7 +59,7 @@ static bool needs_opset(Node *n, int opset, int target, const char *what)
     Ctx *cx = node_cx(n);
     refuse(cx, n->at, origin_op(cx, n), "%s needs ONNX opset %d, the target is %d", what, opset,
            target);
-    refuse_hint(cx, "--opset %d", opset);
+    refuse_opset(cx, opset);
     return false;
 }
 

@@ -352,7 +352,7 @@ bool need_opset(Op *op, int opset, const char *what)
     if (op->g->target >= opset)
         return true;
     op_refuse(op, "%s needs ONNX opset %d, the target is %d", what, opset, op->g->target);
-    refuse_hint(op->cx, "--opset %d", opset);
+    refuse_opset(op->cx, opset);
     return false;
 }
 

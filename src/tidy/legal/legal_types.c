@@ -224,7 +224,7 @@ static bool refuse_sequence(Rewrite *rw, Node *n, const OpVersion *v, int opset)
            "%s of a sequence (a list of tensors whose sizes differ) needs ONNX opset %d, the "
            "target is %d",
            n->op->name, since, opset);
-    refuse_hint(rw->cx, "--opset %d", since);
+    refuse_opset(rw->cx, since);
     return true;
 }
 
@@ -232,7 +232,7 @@ static void refuse_type(Rewrite *rw, Node *n, DType t, int since, int opset)
 {
     refuse(rw->cx, n->at, n->name, "%s of %s needs ONNX opset %d, the target is %d", n->op->name,
            dtype_name(t), since, opset);
-    refuse_hint(rw->cx, "--opset %d", since);
+    refuse_opset(rw->cx, since);
 }
 
 static int first_opset_giving(const Node *n, int i, DType t)

@@ -76,7 +76,7 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
         refuse(l->cx, n->at, n->name,
                "%s of a tensor of unknown rank needs ONNX opset 13, the target is %d", n->name->s,
                l->target);
-        refuse_hint(l->cx, "--opset 13");
+        refuse_opset(l->cx, 13);
         return REFUSED;
     }
     if (axis == rank - 1 && node_int(n, "axis", -1) == axis)
@@ -310,7 +310,7 @@ static Verdict legal_pow(Legal *l, Node *n, Ox *out)
     }
     refuse(l->cx, n->at, n->name, "a power of integers needs ONNX opset 12, the target is %d",
            l->target);
-    refuse_hint(l->cx, "--opset 12");
+    refuse_opset(l->cx, 12);
     return REFUSED;
 }
 
