@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus fusions slim torch-suite opinfo mutate fuzz bench operators clean help
+.PHONY: build install run example check test corpus fusions slim runtimes torch-suite opinfo mutate fuzz bench operators clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -47,6 +47,11 @@ slim:                   ## what onnxslim and onnxsim would remove from the cache
 	tools/setup slim
 	$(MAKE) --no-print-directory build
 	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
+
+runtimes:               ## nodes, tools and time of our files, and of torch.onnx's, resumable: ONLY=t5,bert OPSETS=18,20 THREADS=1,2
+	tools/setup runtimes
+	$(MAKE) --no-print-directory build
+	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS))
 
 opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: ONLY=pattern DTYPES=float64 SAMPLES=all PEERS=1
 	tools/setup opinfo

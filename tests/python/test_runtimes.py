@@ -1,0 +1,67 @@
+"""tools/runtimes.py: what it says of files, and where it says that ours falls short. `make runtimes` runs it on networks."""
+import os
+import sys
+
+import numpy
+import onnx
+import pytest
+import torch
+
+import oracle
+
+sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import runtimes                                                     # noqa: E402
+
+FINE = {"written": 10, "left": 8, "plain": 1e-7, "default": 1e-6, "shapes": "ok", "skips": 2}
+
+
+def test_it_looks_at_a_file(tmp_path):
+    net, x = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.LayerNorm(3)).eval(), torch.randn(2, 4)
+    saved, made, values = (str(tmp_path / n) for n in ("net.pt", "net.onnx", "net.npz"))
+    with torch.no_grad():
+        torch.jit.trace(net, x).save(saved)
+        numpy.savez(values, want=net(x).numpy(), in0=x.numpy())
+    oracle.converted(saved, made)
+    found = runtimes.own_process("--look", made, values, "bert")
+    assert found["written"] == found["left"] == 2 and found["shapes"] == "ok" and found["skips"] == 0
+    assert found["plain"] < runtimes.TOLERANCE and found["default"] < runtimes.TOLERANCE
+    assert len(runtimes.own_process("--race", values, 1, 3, made, made)) == 2
+    numpy.savez(values, want=net(x).detach().numpy() + 1, in0=x.numpy())
+    assert runtimes.own_process("--look", made, values, "")["default"] > runtimes.TOLERANCE
+
+
+@pytest.mark.parametrize("ours, why", [
+    ({"shapes": "TypeError: no shape"}, "symbolic_shape_infer"), ({"left": 9}, "9 nodes left, another file has 8"), ({"plain": 0.1}, "plain session"),
+    ({"default": "it does not load"}, "it does not load"), ({"skips": 1}, "1 SkipLayerNormalization, another file has 2"), ({"skips": "crash: x"}, "crash: x")])
+def test_it_says_where_ours_falls_short(ours, why):
+    assert runtimes.failures("net", {"ours": FINE, "ts": FINE, "dy": {**FINE, "skips": "crash"}}, {"onnxslim": 1.0}) == []
+    said = runtimes.failures("net", {"ours": {**FINE, **ours}, "ts": FINE, "dy": FINE}, {})
+    assert len(said) == 1 and why in said[0]
+
+
+def test_what_a_slimmer_takes_counts():
+    assert "onnxsim takes 5.0 %" in runtimes.failures("net", {"ours": FINE}, {"onnxslim": "fails", "onnxsim": 0.95})[0]
+    assert runtimes.failures("net", {"ts": FINE}, {}) == ["net: no file"]
+
+
+def test_times_are_of_the_faster_other_file():
+    assert runtimes.ratios({"ours": 3.0, "ts": 4.0, "dy": 2.0}) == {"ours": 1.5, "ts": 2.0, "dy": 1.0}
+    assert runtimes.ratios({"ours": 3.0}) == {}
+
+
+def test_a_record_is_read_again(tmp_path):
+    path = str(tmp_path / "folder" / "found.jsonl")
+    assert runtimes.Record(path).get("key", lambda: [1, "a"]) == [1, "a"]
+    assert runtimes.Record(path).get("key", lambda: pytest.fail("it is known")) == [1, "a"]
+
+
+def test_nodes_of_branches_count():
+    branch = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "b", [], [])
+    made = onnx.helper.make_graph([onnx.helper.make_node("If", ["c"], ["z"], then_branch=branch, else_branch=branch)], "g", [], [])
+    assert runtimes.nodes(made) == {"If": 1, "Relu": 2}
+
+
+def test_the_tables_name_each_model(capsys):
+    good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {"onnxslim": 1.0}}})
+    said = capsys.readouterr().out
+    assert good and "ours: median 0.500, worst 0.500" in said and said.count("\nnet ") == 8

@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""How do our files run, beside those of torch.onnx's two exporters (ts, dy)? Each model of tools/runtime_models.py, as three files.
+
+    tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--rounds 15]
+
+Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
+optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
+too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the time of a run, interleaved, as a ratio to the faster
+of the two others. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime. Exit code 1 where
+ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes.
+"""
+import argparse
+import collections
+import contextlib
+import hashlib
+import io
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
+HOWS = ("ours", "ts", "dy")
+TOLERANCE = 1e-4                    # of the largest absolute value
+SLIM_MOST = 0.01                    # of our nodes
+LIMIT = 900                         # seconds for one step of one file
+
+
+# ---- in a process of its own: one file, or one race of several ----
+
+def nodes(graph):
+    """{operator: how many}, those of subgraphs too; constants are none."""
+    import onnx
+    count = collections.Counter(n.op_type for n in graph.node if n.op_type != "Constant")
+    return sum((nodes(a.g) for n in graph.node for a in n.attribute if a.type == onnx.AttributeProto.GRAPH), count)
+
+
+def session(path, level, threads=1, left=None):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 4, threads
+    options.graph_optimization_level = level
+    if left:
+        options.optimized_model_filepath = left
+    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+def feeds_of(s, values):
+    return {i.name: values["in%d" % k] for k, i in enumerate(s.get_inputs())}
+
+
+def run_of(path, level, values, left=None):
+    """How far the first result is from PyTorch's, of its largest value; or why it does not run."""
+    import numpy
+    try:
+        s = session(path, level, left=left)
+        got, want = s.run(None, feeds_of(s, values))[0], values["want"]
+    except Exception as e:                                          # noqa: BLE001: whatever the runtime raises is what is looked for
+        return str(e).split("\n")[0][:200]
+    if got.shape != want.shape:
+        return "shape %s, PyTorch's is %s" % (got.shape, want.shape)
+    return float(numpy.abs(got - want).max() / max(1e-30, numpy.abs(want).max()))
+
+
+def shapes_of(path):
+    import onnx
+    from onnxruntime.tools.symbolic_shape_infer import SymbolicShapeInference
+    try:
+        return "ok" if SymbolicShapeInference.infer_shapes(onnx.load(path), auto_merge=True) else "incomplete"
+    except Exception as e:                                          # noqa: BLE001
+        return "%s: %s" % (type(e).__name__, str(e)[:100])
+
+
+def skips_of(path, kind):
+    from onnxruntime.transformers import optimizer
+    try:
+        count = nodes(optimizer.optimize_model(path, kind, num_heads=0, hidden_size=0, opt_level=0).model.graph)
+    except Exception as e:                                          # noqa: BLE001
+        return "crash: " + str(e)[:100]
+    return count["SkipLayerNormalization"] + count["SkipSimplifiedLayerNormalization"]
+
+
+def look(path, values, kind):
+    """What there is to say of one file."""
+    import logging
+    import numpy
+    import onnx
+    import onnxruntime
+    logging.disable(logging.CRITICAL)
+    levels = onnxruntime.GraphOptimizationLevel
+    values = numpy.load(values)
+    found = {"written": sum(nodes(onnx.load(path).graph).values())}
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        left = os.path.join(folder, "left.onnx")
+        found["plain"] = run_of(path, levels.ORT_DISABLE_ALL, values)
+        found["default"] = run_of(path, levels.ORT_ENABLE_ALL, values, left)
+        if os.path.exists(left):
+            found["left"] = sum(nodes(onnx.load(left).graph).values())
+        found["shapes"] = shapes_of(path)
+        if kind:
+            found["skips"] = skips_of(path, kind)
+    return found
+
+
+def race(paths, values, threads, rounds):
+    """The median time of a run of each file; the files take turns."""
+    import numpy
+    import onnxruntime
+    values = numpy.load(values)
+    runners = []
+    for path in paths:
+        s = session(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL, threads)
+        runners.append((s, feeds_of(s, values)))
+        s.run(None, runners[-1][1])
+    times = [[] for _ in paths]
+    for turn in range(rounds):
+        for k in range(len(paths)):
+            which = (k + turn) % len(paths)
+            s, feeds = runners[which]
+            start = time.perf_counter()
+            s.run(None, feeds)
+            times[which].append(time.perf_counter() - start)
+    return [statistics.median(t) for t in times]
+
+
+# ---- the record ----
+
+def digest(*paths):
+    h = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as f:
+            h.update(f.read())
+    return h.hexdigest()[:20]
+
+
+class Record:
+    """What has been found out, by a key that names all that it depends on."""
+
+    def __init__(self, path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        self.known, self.log = {}, None
+        if os.path.exists(path):
+            with open(path) as f:
+                self.known = {r[0]: r[1] for r in map(json.loads, f)}
+        self.log = open(path, "a")
+
+    def get(self, key, find):
+        if key not in self.known:
+            self.known[key] = find()
+            self.log.write(json.dumps([key, self.known[key]]) + "\n")
+            self.log.flush()
+        return self.known[key]
+
+
+def own_process(*words):
+    """What this program says when it is called with these words; a text where it fails."""
+    try:
+        done = subprocess.run([sys.executable, os.path.abspath(__file__), *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return "takes more than %d s" % LIMIT
+    return json.loads(done.stdout) if done.returncode == 0 else "failed: %s" % (done.stderr.strip().split("\n")[-1:] or [""])[0][:200]
+
+
+# ---- files ----
+
+def exported(folder, how, name, opset):
+    """The file of a model, made where it is not there; None where the exporter fails, which is kept too."""
+    path = os.path.join(folder, name + (".pt" if how == "trace" else ".%s%d.onnx" % (how, opset)))
+    if not os.path.exists(path) and not os.path.exists(path + ".failed"):
+        print("%s: %s" % (name, how), file=sys.stderr, flush=True)
+        command = [sys.executable, os.path.join(TOP, "tools", "runtime_models.py"), how, name, path + ".part", str(opset)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            with open(path + ".failed", "w") as f:
+                f.write(done.stderr[-2000:])
+        elif how == "trace":
+            os.replace(path + ".part.npz", path + ".npz")
+        if not done.returncode:
+            os.replace(path + ".part", path)
+    return path if os.path.exists(path) else None
+
+
+def converted(folder, program, name, opset):
+    """Our file; None where it is refused."""
+    saved, path = exported(folder, "trace", name, 0), os.path.join(folder, "%s.ours%d.onnx" % (name, opset))
+    if not saved:
+        return None
+    done = subprocess.run([program, saved, "-q", "--opset", str(opset), "-o", path], stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        print("%s: %s" % (name, done.stderr.strip()), file=sys.stderr)
+    return None if done.returncode else path
+
+
+def slimmed(path):
+    """{tool: what it leaves of our nodes, as a fraction}"""
+    import shutil
+    import slim
+    out = {}
+    with tempfile.TemporaryDirectory() as folder:
+        given = os.path.join(folder, "given.onnx")
+        shutil.copy(path, given)
+        ours = sum(slim.shown(given, False).values())
+        for name, tool in slim.tools(False).items():
+            left = tool(given, os.path.join(folder, "made.onnx"))
+            out[name] = left if isinstance(left, str) else sum(left.values()) / max(1, ours)
+    return out
+
+
+# ---- tables ----
+
+def cell(v):
+    if v is None:
+        return "-"
+    if isinstance(v, float):
+        return "%.1e" % v if v < 0.01 else "%.2f" % v
+    return "fails" if isinstance(v, str) and v != "ok" else str(v)
+
+
+def table(title, rows):
+    """rows: (model, {how: value})"""
+    lines = ["", "%-44s" % title + "".join("%9s" % h for h in HOWS)]
+    return "\n".join(lines + ["%-44s" % name + "".join("%9s" % cell(values.get(h)) for h in HOWS) for name, values in rows])
+
+
+def ratios(times):
+    """{how: seconds} as ratios to the fastest of the others; {} where there is nothing to compare."""
+    others = [t for h, t in times.items() if h != "ours"]
+    return {h: t / min(others) for h, t in times.items()} if others and "ours" in times else {}
+
+
+def failures(name, found, slim_left):
+    """What our file of a model falls short in."""
+    ours = found.get("ours")
+    if not isinstance(ours, dict):
+        return ["%s: %s" % (name, ours or "no file")]
+    out = []
+    for which in ("plain", "default"):
+        if isinstance(ours[which], str) or ours[which] > TOLERANCE:
+            out.append("%s: %s session: %s off" % (name, which, ours[which]))
+    if ours["shapes"] != "ok":
+        out.append("%s: symbolic_shape_infer: %s" % (name, ours["shapes"]))
+    others = [f for h, f in found.items() if h != "ours" and isinstance(f, dict)]
+    least = min((f["left"] for f in others if "left" in f), default=None)
+    if least is not None and ours.get("left", 0) > least:
+        out.append("%s: %d nodes left, another file has %d" % (name, ours["left"], least))
+    most = max((f["skips"] for f in others if isinstance(f.get("skips"), int)), default=0)
+    if isinstance(ours.get("skips", 0), str) or ours.get("skips", 0) < most:
+        out.append("%s: %s SkipLayerNormalization, another file has %d" % (name, ours.get("skips"), most))
+    for tool, part in slim_left.items():
+        if isinstance(part, float) and part < 1 - SLIM_MOST:
+            out.append("%s: %s takes %.1f %% of the nodes" % (name, tool, 100 * (1 - part)))
+    return out
+
+
+def report(opset, threads, results):
+    """The tables of one opset and number of threads, and what falls short."""
+    def rows(key):
+        return [(n, {h: f.get(key) if isinstance(f, dict) else f for h, f in r["found"].items()}) for n, r in results.items()]
+    print("\n==== opset %d, %d thread%s ====" % (opset, threads, "s" * (threads > 1)))
+    for title, key in (("nodes as written", "written"), ("nodes left by a default session", "left"), ("off, without optimisation", "plain"),
+                       ("off, in a default session", "default"), ("symbolic_shape_infer", "shapes"), ("SkipLayerNormalization by the optimizer", "skips")):
+        print(table(title, rows(key)))
+    timed = [(n, ratios(r["times"])) for n, r in results.items()]
+    print(table("time, of the faster of ts and dy", timed))
+    ours = [t["ours"] for _, t in timed if t]
+    if ours:
+        print("ours: median %.3f, worst %.3f" % (statistics.median(ours), max(ours)))
+    print("\n%-44s%9s%9s" % ("part of our nodes that is left", "onnxslim", "onnxsim"))
+    for n, r in results.items():
+        print("%-44s%9s%9s" % (n, cell(r["slim"].get("onnxslim")), cell(r["slim"].get("onnxsim"))))
+    short = [line for n, r in results.items() for line in failures(n, r["found"], r["slim"])]
+    print("\n".join(["", *short]))
+    return not short
+
+
+def results_of(folder, record, o, name, opset, threads):
+    import onnxruntime
+    import runtime_models
+    files = {"ours": converted(folder, o.pt2onnx, name, opset), **{h: exported(folder, h, name, opset) for h in HOWS[1:]}}
+    files = {h: f for h, f in files.items() if f}
+    values, kind = os.path.join(folder, name + ".pt.npz"), runtime_models.KINDS.get(name, "")
+    about = {h: "%s %s %s" % (digest(f), onnxruntime.__version__, digest(os.path.abspath(__file__))) for h, f in files.items()}
+    found = {h: record.get("look " + about[h], lambda f=f: own_process("--look", f, values, kind)) for h, f in files.items()}
+    key = "race %d %d " % (threads, o.rounds) + " ".join(about.values())
+    times = record.get(key, lambda: own_process("--race", values, threads, o.rounds, *files.values()))
+    left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if "ours" in files else {}
+    return {"found": found, "times": dict(zip(files, times)) if isinstance(times, list) else {}, "slim": left}
+
+
+def numbers(text):
+    return [int(n) for n in text.split(",")]
+
+
+def main():
+    if sys.argv[1:2] == ["--look"]:
+        print(json.dumps(look(*sys.argv[2:])))
+        return 0
+    if sys.argv[1:2] == ["--race"]:
+        print(json.dumps(race(sys.argv[5:], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
+        return 0
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--pt2onnx", required=True)
+    p.add_argument("--only", default="", metavar="PATTERN,..", help="parts of models' names")
+    p.add_argument("--opsets", type=numbers, default=[18])
+    p.add_argument("--threads", type=numbers, default=[1])
+    p.add_argument("--rounds", type=int, default=15)
+    o = p.parse_args()
+    import runtime_models
+    import torch
+    from corpus import wanted
+    o.pt2onnx = os.path.abspath(o.pt2onnx)
+    folder = os.path.join(CACHE, "runtimes", "%s-%s" % (digest(runtime_models.__file__), torch.__version__))
+    os.makedirs(folder, exist_ok=True)
+    record = Record(os.path.join(CACHE, "runtimes", "found.jsonl"))
+    good = True
+    for opset in o.opsets:
+        for threads in o.threads:
+            results = {n: results_of(folder, record, o, n, opset, threads) for n in runtime_models.MODELS if wanted(o.only, n)}
+            good &= report(opset, threads, results)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
