@@ -34,3 +34,8 @@ def test_a_wrong_number_is_noticed():
     assert fusions.verdicts("static", [right], [right], None, [wrong], None)[0][1] == "optimiser"
     assert fusions.verdicts("static", [right], [wrong], None, [wrong], None)[0][1] == "wrong"
     assert fusions.verdicts("static", [right], [right], None, None, "the session failed")[0][1] == "optimiser"
+
+
+def test_known_finds_have_a_reason():
+    known = fusions.known_finds()
+    assert known and all(len(reason.split()) > 3 for reason in known.values())
