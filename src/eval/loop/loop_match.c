@@ -342,7 +342,7 @@ static bool match_maybe(Loop *l, Carried *k, Maybe *before, Value v, size_t *nex
         return false;
     if (v.tag != V_NONE)
         return match(l, k, &before->value, v.tag == V_MAYBE ? v.maybe->value : v, next);
-    *next += count_leaves(l->ev->cx, before->value); /* they stay what they are */
+    *next += count_leaves(l->ev->cx, before->value); /* the leaves stay as they are */
     return true;
 }
 
@@ -494,7 +494,7 @@ static bool match_key(Loop *l, Carried *k, Maybe *before, const Cell *after, siz
     if (after)
         return match(l, k, &before->value,
                      val_is_maybe_key(after->v) ? after->v.maybe->value : after->v, next);
-    *next += count_leaves(l->ev->cx, before->value); /* they stay what they are */
+    *next += count_leaves(l->ev->cx, before->value); /* the leaves stay as they are */
     return true;
 }
 
