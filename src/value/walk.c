@@ -93,6 +93,14 @@ Walked val_walk(Ctx *cx, Value v, int levels, Visit *visit, void *arg)
     return walk(cx, v, 1, levels, visit, arg);
 }
 
+bool val_walk_finds(Ctx *cx, Value v, Visit *visit, void *arg)
+{
+    Walked w = val_walk(cx, v, WALK_LEVELS, visit, arg);
+    if (w == WALK_TOO_DEEP)
+        fail(cx, E_LIMIT, "a value holds others more than %d levels deep", WALK_LEVELS);
+    return w == WALK_STOPPED;
+}
+
 /* a and b stand on this level; level 1 is what was asked for. */
 static Walked walk_pair(Ctx *cx, Value a, Value b, int level, int levels, VisitPair *visit,
                         void *arg)

@@ -1,6 +1,14 @@
 /* walk.h - going through a value that holds others (a list, tuple, dict, plain object, or what an
  * optional holds): its parts in order, all that is in it, and copies of it around other parts.
  *
+ * A new kind of container is made known in walk.c, and where more than the parts counts:
+ * - what joins, matches or compares two values, as it asks more of each kind than the same parts:
+ *   join_values (branch/join.c), match (loop/loop_match.c), suppose_shape (loop/loop_nested.c),
+ *   merge_items (lists/stacked_items.c), leave_container (state/state_outputs.c), val_equal;
+ * - what goes by the declared type, and not by the value: convert_to, val_is_a (eval/coerce.c);
+ * - what has a text, name or identity for each kind: val_text (eval/code_text.c), make_output
+ *   (io/outputs.c), walk and feed_numbers (eval/state), and the writers of heap.h.
+ *
  * A value may hold itself, and one part in many places, so every walk is given, or has, a number of
  * levels that it goes down at the most, and counts what it visits as steps (count_values). A module
  * has no parts here, nor has a list whose length ONNX decides. */
@@ -40,6 +48,8 @@ Walked val_walk(Ctx *cx, Value v, int levels, Visit *visit, void *arg);
 /* Two values at once, part by part, as far as both have parts. */
 typedef WalkStep VisitPair(void *arg, Value a, Value b);
 Walked val_walk_pair(Ctx *cx, Value a, Value b, int levels, VisitPair *visit, void *arg);
+/* Does `visit` stop at v or at a value in it? More than WALK_LEVELS levels are an error. */
+bool val_walk_finds(Ctx *cx, Value v, Visit *visit, void *arg);
 /* Has v no more than so many levels, and so nothing that holds itself? */
 bool val_is_shallow(Ctx *cx, Value v, int levels);
 

@@ -38,6 +38,17 @@ static void parts_are_visited_in_order_until_a_visit_says_stop(void **state)
     assert_int_equal(seen, 123);
 }
 
+static void a_value_that_is_looked_for_is_found_or_the_levels_are_an_error(void **state)
+{
+    Ctx *cx = *state;
+    int64_t seen = 0;
+    assert_true(val_walk_finds(cx, nest(cx), add_number, &seen));
+    assert_false(val_walk_finds(cx, val_int(1), add_number, &seen));
+    assert_false(ctx_failed(cx));
+    assert_false(val_walk_finds(cx, of_itself(cx), add_number, &seen));
+    assert_true(ctx_failed(cx));
+}
+
 static void a_value_that_holds_itself_is_too_deep(void **state)
 {
     Ctx *cx = *state;
@@ -96,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(parts_are_visited_in_order_until_a_visit_says_stop),
+        TEST(a_value_that_is_looked_for_is_found_or_the_levels_are_an_error),
         TEST(a_value_that_holds_itself_is_too_deep),
         TEST(containers_are_made_anew_around_other_parts),
         TEST(a_dict_finds_its_part_by_the_key),

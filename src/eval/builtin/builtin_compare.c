@@ -123,10 +123,7 @@ static WalkStep stop_at_symbolic(void *arg, Value v)
 }
 
 /* Does the list, or one inside it, hold what only the running model knows? */
-static bool has_symbolic(Ctx *cx, Value v)
-{
-    return val_walk(cx, v, WALK_LEVELS, stop_at_symbolic, NULL) == WALK_STOPPED;
-}
+static bool has_symbolic(Ctx *cx, Value v) { return val_walk_finds(cx, v, stop_at_symbolic, NULL); }
 
 /* Lists of dims are equal when every pair is. A pair that certainly differs decides; the relations
  * of the undecided ones are joined: [N, 3] == [4, M] is N == 4 and M == 3. */

@@ -3,6 +3,7 @@
 #include "eval/branch/carry.h"
 #include "eval/branch/choice.h"
 #include "eval/lists/stacked.h"
+#include "value/walk.h"
 
 typedef struct Outputs {
     Eval *ev;
@@ -134,15 +135,22 @@ static bool output_complex(Outputs *out, const double *c, Str place)
     return output_ox(out, ox_complex_number(out->ev->g, DT_COMPLEX128, c[0], c[1]), place);
 }
 
-static bool output_items(Outputs *out, const Value *at, int64_t n, const Str *fields, Str place)
+/* Where part i of v lies in the result, of which v lies at place: output.image of a dict or a
+ * NamedTuple, output.0 of a list or tuple. */
+static Str part_place(Ctx *cx, Str place, Value v, int64_t i)
 {
-    Ctx *cx = out->ev->cx;
-    for (int64_t i = 0; i < n; i++) {
-        Str child = fields ? path_of(cx, place, fields[i])
-                           : str_fmt(cx, "%s.%lld", place->s, (long long)i);
-        if (!make_output(out, at[i], child, false))
+    if (v.tag == V_DICT)
+        return path_of(cx, place, val_text(cx, v.dict->at[i].key));
+    if (v.tag == V_TUPLE && v.tuple->fields)
+        return path_of(cx, place, v.tuple->fields[i]);
+    return str_fmt(cx, "%s.%lld", place->s, (long long)i);
+}
+
+static bool output_parts(Outputs *out, Value v, Str place)
+{
+    for (int64_t i = 0; i < val_n_parts(v); i++)
+        if (!make_output(out, val_part(v, i), part_place(out->ev->cx, place, v, i), false))
             return false;
-    }
     return true;
 }
 
@@ -183,38 +191,28 @@ static bool output_stacked(Outputs *out, Stacked *s, Str place)
     return output_ox(out, whole, place);
 }
 
-static bool output_list(Outputs *out, const List *l, Str place)
+static bool output_list(Outputs *out, Value v, Str place)
 {
-    Ctx *cx = out->ev->cx;
-    if (l->stacked)
-        return output_stacked(out, l->stacked, place);
-    if (l->n == 0 && out->empty_lists)
+    if (v.list->stacked)
+        return output_stacked(out, v.list->stacked, place);
+    if (v.list->n == 0 && out->empty_lists)
         return output_ox(out,
                          ox_make(out->ev->g, "SequenceEmpty", (OxList){ NULL, 0 },
                                  ATTRS(INT("dtype", DT_FLOAT))),
                          place);
-    Value *items = new_array(cx, Value, l->n + 1);
-    if (!items)
-        return false;
-    for (int64_t i = 0; i < l->n; i++)
-        items[i] = l->at[i].v;
-    return output_items(out, items, l->n, NULL, place);
+    return output_parts(out, v, place);
 }
 
-static bool output_dict(Outputs *out, const Dict *d, Str place)
+static bool output_dict(Outputs *out, Value v, Str place)
 {
-    if (dict_is_dynamic(d)) {
+    if (dict_is_dynamic(v.dict)) {
         fail(out->ev->cx, E_UNSUPPORTED,
              "the output %s is a dict of which only the running model knows what keys it has",
              place->s);
         fail_hint(out->ev->cx, "set the same keys in both branches of the if");
         return false;
     }
-    for (int64_t i = 0; i < d->n; i++)
-        if (!make_output(out, d->at[i].val.v,
-                         path_of(out->ev->cx, place, val_text(out->ev->cx, d->at[i].key)), false))
-            return false;
-    return true;
+    return output_parts(out, v, place);
 }
 
 /* The name of attribute i of an object: its own list of names, or its class's field. */
@@ -289,9 +287,9 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
     switch (v.tag) {
     case V_POISON:   out->n++; return !ctx_failed(cx);
     case V_TENSOR:   return output_tensor(out, v.t, place);
-    case V_TUPLE:    return output_items(out, v.tuple->at, v.tuple->n, v.tuple->fields, place);
-    case V_LIST:     return must_be_set(ev, v) && output_list(out, v.list, place);
-    case V_DICT:     return must_be_set(ev, v) && output_dict(out, v.dict, place);
+    case V_TUPLE:    return output_parts(out, v, place);
+    case V_LIST:     return must_be_set(ev, v) && output_list(out, v, place);
+    case V_DICT:     return must_be_set(ev, v) && output_dict(out, v, place);
     case V_INT:      return output_ox(out, ox_int(ev->g, v.i), place);
     case V_SYMINT:   return output_ox(out, ox_dim_value(ev->g, v.dim), place);
     case V_FLOAT:    return output_ox(out, ox_number(ev->g, DT_DOUBLE, v.f), place);

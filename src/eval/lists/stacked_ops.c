@@ -728,10 +728,7 @@ static WalkStep stop_at_symbolic(void *arg, Value v)
 }
 
 /* Numbers that only the running model knows, as items or in tuples of them. */
-static bool is_symbolic(Ctx *cx, Value v)
-{
-    return val_walk(cx, v, WALK_LEVELS, stop_at_symbolic, NULL) == WALK_STOPPED;
-}
+static bool is_symbolic(Ctx *cx, Value v) { return val_walk_finds(cx, v, stop_at_symbolic, NULL); }
 
 static bool holds_symbolic(Ctx *cx, const List *l)
 {

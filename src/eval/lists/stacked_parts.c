@@ -223,7 +223,7 @@ static WalkStep stop_without_order(void *arg, Value v)
  * items share? The numbers in order decide. */
 static bool has_order(Ctx *cx, Value like)
 {
-    return val_walk(cx, like, WALK_LEVELS, stop_without_order, NULL) == WALKED_ALL;
+    return !val_walk_finds(cx, like, stop_without_order, NULL);
 }
 
 /* Where each place of the sorted list is taken from. TopK keeps equal ones in order, so the last

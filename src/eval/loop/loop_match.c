@@ -118,7 +118,7 @@ static WalkStep stop_at_container(void *arg, Value v)
 /* Is it a list, dict or object, or a tuple with one in it? */
 static bool holds_container(Ctx *cx, Value like)
 {
-    return val_walk(cx, like, WALK_LEVELS, stop_at_container, NULL) == WALK_STOPPED;
+    return val_walk_finds(cx, like, stop_at_container, NULL);
 }
 
 /* May the next iteration write to an item that this one has left in the list, under another
