@@ -5,6 +5,7 @@
  * where a number is declared, a number where a tensor is. Bound lists are snapshots (tuples): a
  * call may be kept to read a view again, and lists change. */
 #include "ops/internal.h"
+#include "value/walk.h"
 
 /* A Python number, symbolic or not. */
 static bool is_number(Value v)
@@ -343,15 +344,12 @@ Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size
     return no_match(g->cx, e, e->name, args, n, why);
 }
 
-static bool is_complex(Ctx *cx, Value v)
+static WalkStep stop_at_complex(void *arg, Value v)
 {
-    check_stack(cx);
-    count_values(cx, 1);
-    if (v.tag == V_TUPLE)
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            if (is_complex(cx, v.tuple->at[i]))
-                return true;
-    return v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype));
+    (void)arg;
+    if (v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype)))
+        return WALK_STOP;
+    return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
 }
 
 /* The row that serves these arguments: of aten::add with a complex argument it is complex::add of
@@ -360,7 +358,7 @@ Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound)
 {
     bool any = false;
     for (int i = 0; i < c->schema->n_param; i++)
-        any |= is_complex(cx, bound[i]);
+        any |= val_walk_finds(cx, bound[i], stop_at_complex, NULL);
     const char *plain = strstr(c->schema->name->s, "::");
     Entry *e = any && plain ? table_find(cx, str_fmt(cx, "complex%s", plain)) : NULL;
     Candidate *twin = e ? exact(cx, e, c->schema->overload) : NULL;

@@ -4,6 +4,7 @@
  * destination's type and write through it; `view_copy` is the view without its aliasing. What a row
  * returns is compared with what the file recorded. */
 #include "ops/internal.h"
+#include "value/walk.h"
 
 /* The most results that a call writes to tensors of its caller: linalg_lstsq has four. */
 enum { MAX_OUTS = 4 };
@@ -278,15 +279,28 @@ static Value run_rule(Op *op)
     }
 }
 
-/* The argument that reads v; NULL: none does. */
+typedef struct Reading {
+    Op *op;
+    Ox v;
+    Tensor *found;
+} Reading;
+
+static WalkStep stop_at_reading(void *arg, Value v)
+{
+    Reading *r = arg;
+    if (v.tag == V_TENSOR && tensor_read(r->op->g, v.t) == r->v) {
+        r->found = v.t;
+        return WALK_STOP;
+    }
+    return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
+}
+
+/* The tensor of an argument that reads v; NULL: none does. */
 static Tensor *read_as(Op *op, Value arg, Ox v)
 {
-    check_stack(op->cx);
-    count_values(op->cx, 1);
-    Tensor *found = arg.tag == V_TENSOR && tensor_read(op->g, arg.t) == v ? arg.t : NULL;
-    for (int64_t i = 0; arg.tag == V_TUPLE && i < arg.tuple->n && !found; i++)
-        found = read_as(op, arg.tuple->at[i], v);
-    return found;
+    Reading r = { op, v, NULL };
+    (void)val_walk_finds(op->cx, arg, stop_at_reading, &r);
+    return r.found;
 }
 
 /* The result of an ITSELF row: an alias of the argument whose value it is, as dropout(x, 0.5,
@@ -337,26 +351,27 @@ static const char *kind_name(Kinds k)
     }
 }
 
-static bool check_kind(Op *op, Value v, unsigned kinds)
+typedef struct KindCheck {
+    Op *op;
+    unsigned kinds; /* that the row handles */
+} KindCheck;
+
+static WalkStep refuse_other_kind(void *arg, Value v)
 {
-    check_stack(op->cx);
-    count_values(op->cx, 1);
-    if (v.tag == V_TENSOR && v.t->kind && !(v.t->kind & kinds))
-        return op_refuse(op, "it does not handle %s tensors", kind_name(v.t->kind)), false;
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        if (!check_kind(op, v.tuple->at[i], kinds))
-            return false;
-    return true;
+    const KindCheck *c = arg;
+    if (v.tag == V_TENSOR && v.t->kind && !(v.t->kind & c->kinds)) {
+        op_refuse(c->op, "it does not handle %s tensors", kind_name(v.t->kind));
+        return WALK_STOP;
+    }
+    return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
 }
 
-static bool is_quantised(Ctx *cx, Value v)
+static WalkStep stop_at_quantised(void *arg, Value v)
 {
-    check_stack(cx);
-    count_values(cx, 1);
-    bool any = v.tag == V_TENSOR && v.t->kind == QUANT;
-    for (int64_t i = 0; v.tag == V_TUPLE && i < v.tuple->n; i++)
-        any |= is_quantised(cx, v.tuple->at[i]);
-    return any;
+    (void)arg;
+    if (v.tag == V_TENSOR && v.t->kind == QUANT)
+        return WALK_STOP;
+    return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
 }
 
 /* Is an argument quantised that the row cannot handle? A view handles one that is quantised per
@@ -369,7 +384,8 @@ static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
     for (int i = 0; i < op->call->schema->n_param; i++) {
         Value v = op->call->arg[i];
         bool per_tensor = v.tag == V_TENSOR && v.t->quant && v.t->quant->axis < 0;
-        if (is_quantised(op->cx, v) && !(view && per_tensor))
+        bool quantised = val_walk_finds(op->cx, v, stop_at_quantised, NULL);
+        if (quantised && !(view && per_tensor))
             return true;
     }
     return false;
@@ -378,8 +394,9 @@ static bool meets_quantised(Op *op, const Candidate *c, CallForm form)
 /* Are all tensors among the arguments of these kinds? */
 static bool check_kinds(Op *op, unsigned kinds)
 {
+    KindCheck c = { op, kinds };
     for (int i = 0; i < op->call->schema->n_param; i++)
-        if (!check_kind(op, op->call->arg[i], kinds))
+        if (val_walk_finds(op->cx, op->call->arg[i], refuse_other_kind, &c))
             return false;
     return true;
 }

@@ -5,6 +5,7 @@
  * type is promote_types of all; a lower group counts only when its category is higher than that of
  * the groups above. A Python float counts as float32, the default type; an int as int64. */
 #include "ops/internal.h"
+#include "value/walk.h"
 
 typedef enum { CAT_NONE, CAT_BOOL, CAT_INT, CAT_FLOAT, CAT_COMPLEX } Category;
 
@@ -146,7 +147,7 @@ static bool common_operands(Ctx *cx, Groups g, DType *out)
 
 /* Count one value of a fragment of nodes. A 0-d constant is a Python number there, and a Python
  * float has torch's default type. */
-static void count_value(Groups *groups, Ox v)
+static void count_operand(Groups *groups, Ox v)
 {
     DType t = ox_dtype(v);
     if (ox_rank(v) != 0)
@@ -162,7 +163,7 @@ DType promote_values(OxList in)
     Groups groups = { 0 };
     for (size_t i = 0; i < in.n; i++)
         if (in.at[i] && in.at[i]->type && in.at[i]->type->kind == T_TENSOR)
-            count_value(&groups, in.at[i]);
+            count_operand(&groups, in.at[i]);
     return common_type(groups);
 }
 
@@ -201,11 +202,16 @@ static void count_tensor(Ctx *cx, Groups *groups, Tensor *t)
         join(cx, &groups->dims, type->dtype);
 }
 
+typedef struct Counting {
+    Ctx *cx;
+    Groups *groups;
+} Counting;
+
 /* One operand joins its group; of a list each item does. */
-static void count(Ctx *cx, Groups *groups, Value v)
+static WalkStep count_in_groups(void *arg, Value v)
 {
-    check_stack(cx);
-    count_values(cx, 1);
+    Ctx *cx = ((Counting *)arg)->cx;
+    Groups *groups = ((Counting *)arg)->groups;
     switch (v.tag) {
     case V_TENSOR:   count_tensor(cx, groups, v.t); break;
     case V_BOOL:
@@ -215,12 +221,16 @@ static void count(Ctx *cx, Groups *groups, Value v)
     case V_FLOAT:
     case V_SYMFLOAT: join(cx, &groups->number, dtype_default(cx)); break;
     case V_COMPLEX:  join(cx, &groups->number, DT_COMPLEX64); break;
-    case V_TUPLE:
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            count(cx, groups, v.tuple->at[i]);
-        break;
-    default: break;
+    case V_TUPLE:    return WALK_IN;
+    default:         break;
     }
+    return WALK_PAST;
+}
+
+static void count(Ctx *cx, Groups *groups, Value v)
+{
+    Counting c = { cx, groups };
+    (void)val_walk_finds(cx, v, count_in_groups, &c);
 }
 
 bool result_type(Ctx *cx, const Value *at, size_t n, DType *out)

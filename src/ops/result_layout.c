@@ -6,6 +6,7 @@
  * (RowLayout); where that does not decide, the result's layout is UNKNOWN, and a write that depends
  * on it is refused. tests/script/test_layouts.py has a case for each kind. */
 #include "ops/internal.h"
+#include "value/walk.h"
 
 /* The memory format that the call asks for; FORMAT_PRESERVE where it asks for none. */
 static int64_t wanted_format(Op *op)
@@ -52,17 +53,24 @@ static bool surely_contiguous(Ctx *cx, Tensor *t)
     return (t->contiguous == YES && !t->stride && !t->strides) || tensor_contiguous(cx, t) == YES;
 }
 
+typedef struct Order {
+    Ctx *cx;
+    bool gaps; /* tensors with gaps between their elements are in order too */
+} Order;
+
+static WalkStep stop_out_of_order(void *arg, Value v)
+{
+    const Order *o = arg;
+    if (v.tag == V_TENSOR && !surely_contiguous(o->cx, v.t) && !(o->gaps && in_order(o->cx, v.t)))
+        return WALK_STOP;
+    return v.tag == V_LIST ? WALK_IN : WALK_PAST;
+}
+
 /* Are all tensors of v contiguous, or with `gaps` at least in order? */
 static bool are_in_order(Ctx *cx, Value v, bool gaps)
 {
-    if (v.tag == V_TENSOR)
-        return surely_contiguous(cx, v.t) || (gaps && in_order(cx, v.t));
-    if (v.tag != V_LIST || v.list->stacked)
-        return true;
-    for (int64_t i = 0; i < v.list->n; i++)
-        if (!are_in_order(cx, v.list->at[i].v, gaps))
-            return false;
-    return true;
+    Order o = { cx, gaps };
+    return !val_walk_finds(cx, v, stop_out_of_order, &o);
 }
 
 /* Is a new tensor among the results contiguous? */
@@ -90,16 +98,24 @@ static bool is_of_argument(const Tensor *t, const OpArg *args, size_t n)
     return false;
 }
 
+typedef struct LayoutCall {
+    Op *op;
+    const OpArg *args;
+    size_t n;
+} LayoutCall;
+
+static WalkStep set_layout(void *arg, Value v)
+{
+    const LayoutCall *c = arg;
+    bool is_new = v.tag == V_TENSOR && !v.t->base && !v.t->stride && !v.t->strides &&
+        v.t->contiguous == YES && !is_of_argument(v.t, c->args, c->n);
+    if (is_new)
+        v.t->contiguous = is_contiguous(c->op, c->args, c->n, tensor_type(v.t));
+    return v.tag == V_TUPLE || v.tag == V_LIST ? WALK_IN : WALK_PAST;
+}
+
 void result_layout(Op *op, const OpArg *args, size_t n, Value v)
 {
-    if (v.tag == V_TUPLE)
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            result_layout(op, args, n, v.tuple->at[i]);
-    if (v.tag == V_LIST && !v.list->stacked)
-        for (int64_t i = 0; i < v.list->n; i++)
-            result_layout(op, args, n, v.list->at[i].v);
-    if (v.tag != V_TENSOR || v.t->base || v.t->stride || v.t->strides || v.t->contiguous != YES)
-        return;
-    if (!is_of_argument(v.t, args, n))
-        v.t->contiguous = is_contiguous(op, args, n, tensor_type(v.t));
+    LayoutCall c = { op, args, n };
+    (void)val_walk_finds(op->cx, v, set_layout, &c);
 }
