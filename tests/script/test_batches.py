@@ -425,10 +425,14 @@ def save(model, form, example, path):
     elif form == "scripted":
         torch.jit.save(torch.jit.script(model), path)
     else:
-        batch = torch.export.Dim("N", min=0, max=16)
-        program = torch.export.export(model, tuple(example), dynamic_shapes=tuple({0: batch} for _ in example))
+        program = exported(model, example)
         torch.export.save(program, path)
         torch.export.save(program.run_decompositions(), decomposed(path))
+
+
+def exported(model, example):
+    batch = torch.export.Dim("N", min=0, max=16)
+    return torch.export.export(model, tuple(example), dynamic_shapes=tuple({0: batch} for _ in example))
 
 
 def decomposed(path):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from scripted import oracle
-from test_batches import NETWORKS, inputs, save, specs
+from test_batches import NETWORKS, exported, inputs, save, specs
 
 FILLS = {
     "begun": lambda t: t,
@@ -29,19 +29,45 @@ def structure(path):
     return nodes, weights, ends, sorted((p.key, p.value) for p in model.metadata_props)
 
 
+def filled(model, change):
+    for t in [*model.parameters(), *model.buffers()]:
+        if t.is_floating_point():
+            change(t)
+    return model
+
+
+def save_each(make, form, example, folder):
+    """(fill, model, path) of each fill. What is exported is exported once, for that takes seconds: torch.export looks at no weight, and the
+    program holds the module's own tensors."""
+    model = make().eval()
+    program = exported(model, example) if form == "exported" else None
+    for fill, change in FILLS.items():
+        torch.manual_seed(1)
+        if form == "exported":
+            path = str(folder / (fill + ".pt2"))
+            torch.export.save(own_tensors(program, filled(model, change)), path)
+        else:
+            path, model = str(folder / (fill + ".pt")), filled(make().eval(), change)
+            save(model, form, example, path)
+        yield fill, model, path
+
+
+def own_tensors(program, model):
+    """The program, which what was done to the module's tensors was done to."""
+    held = {t.data_ptr() for t in [*program.state_dict.values(), *program.constants.values()] if isinstance(t, torch.Tensor)}
+    assert {t.data_ptr() for t in [*model.parameters(), *model.buffers()]} <= held
+    return program
+
+
 @pytest.mark.parametrize("make, form, shapes, ints, least", NETWORKS)
 def test_one_graph(make, form, shapes, ints, least, tmp_path):
     seen = {}
+    torch.manual_seed(1)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for fill, change in FILLS.items():
-            torch.manual_seed(1)
-            model, path, out = make().eval(), str(tmp_path / (fill + (".pt2" if form == "exported" else ".pt"))), tmp_path / (fill + ".onnx")
-            for t in [*model.parameters(), *model.buffers()]:
-                if t.is_floating_point():
-                    change(t)
-            example = inputs(2, shapes, ints)
-            save(model, form, example, path)
+        example = inputs(2, shapes, ints)
+        for fill, model, path in save_each(make, form, example, tmp_path):
+            out = tmp_path / (fill + ".onnx")
             oracle.converted(path, out, *specs(model, form, example))
             seen[fill] = structure(out)
     for fill in FILLS:
