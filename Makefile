@@ -83,7 +83,7 @@ operators:              ## after adding one: src/op_nodes.txt and docs/operators
 	BUILD=$(BUILD) tools/gen-operators
 
 clean:                  ## remove what was built; environments and models stay
-	rm -rf $(BUILD) build-asan build-clang build-faults build-fuzz build-broken build-mutants
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants
 
 help:                   ## this list
 	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 20

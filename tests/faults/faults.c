@@ -5,8 +5,9 @@
  *
  *     faults MODEL OUT SPEC..
  *
- * Needs a build with PT2ONNX_FAULTS. Prints how many conversions failed in each of the three ways;
- * exits with 1 when a failed one left a file, gave no message or called itself our bug. */
+ * A program of the sanitized build; its src/base is compiled with PT2ONNX_FAULTS. Prints how many
+ * conversions failed in each of the three ways; exits with 1 when a failed one left a file, gave no
+ * message or called itself our bug. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
  *     growth MODEL OUT SPEC..
  *     growth --calls N OUT            a trace that calls N modules, which become functions
  *
- * Needs a build with PT2ONNX_FAULTS. Time differs from run to run, this does not:
- * tests/python/test_growth.py compares it for programs of one kind and two sizes. What libc does
- * (memcpy, strlen) is not counted. */
+ * A program of the sanitized build; its src/base is compiled with PT2ONNX_FAULTS. Time differs
+ * from run to run, this does not: tests/python/test_growth.py compares it for programs of one kind
+ * and two sizes. What libc does (memcpy, strlen) is not counted. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

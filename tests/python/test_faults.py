@@ -12,7 +12,7 @@ from conftest import build
 
 @pytest.fixture(scope="session")
 def faults():
-    return build("build-faults", "faults", "-DPT2ONNX_FAULTS=ON", "-DPT2ONNX_SANITIZE=ON")
+    return build("build-asan", "faults", "-DPT2ONNX_SANITIZE=ON")
 
 
 def failed(faults, model, folder, specs):
