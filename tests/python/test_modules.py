@@ -1,9 +1,13 @@
 """Every module of torch.nn, with the samples that PyTorch's own tests make of it (module_db), traced, exported and decomposed: the same results as in torch."""
+import contextlib
+import functools
 import warnings
+from unittest import mock
 
 import pytest
 import torch
 from torch._subclasses.fake_tensor import DynamicOutputShapeException
+from torch.export import exported_program
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.testing._internal.common_modules import module_db
 from torch.utils import _pytree as pytree
@@ -47,43 +51,66 @@ def samples(info):
         yield i, Called(info.module_cls(*constructor.args, **constructor.kwargs).eval(), call).eval()
 
 
-PROGRAMS = {}                           # of one module's samples: two forms begin with the same program, and to export takes the longest
+def exported(info):
+    """The exported program of each sample, by its number, or None where torch.export cannot have it."""
+    found = {}
+    for i, called in samples(info):
+        called(*called.tensors())                       # a lazy module makes its weights
+        try:
+            found[i] = torch.export.export(called, called.tensors())
+        except NOT_EXPORTED:
+            found[i] = None
+    return found
 
 
-def program_of(sample, called, tensors):
-    if any(name != sample[0] for name, _ in PROGRAMS):
-        PROGRAMS.clear()
-    if sample not in PROGRAMS:
-        PROGRAMS[sample] = torch.export.export(called, tensors)
-    return PROGRAMS[sample]
+def decomposed(programs):
+    """The same decomposed. run_decompositions registers PyTorch's composite operators for each program and takes them back, which
+    takes four times as long as to decompose a module: here that is done once for all."""
+    composite, _ = exported_program._split_decomp_table_to_cia_and_python_decomp({})
+    once = mock.patch.multiple(exported_program, _split_decomp_table_to_cia_and_python_decomp=lambda table: (dict(composite), table),
+                               _override_composite_implicit_decomp=lambda _composite: contextlib.nullcontext())
+    found = {}
+    with exported_program._override_composite_implicit_decomp(composite), once:
+        for i, program in programs.items():
+            try:
+                found[i] = program and program.run_decompositions({})
+            except NOT_EXPORTED:
+                found[i] = None
+    return found
 
 
-def traced(_sample, called, tensors, path):
-    torch.jit.save(torch.jit.trace(called, tensors, check_trace=False), path)
+@functools.lru_cache(maxsize=1)
+def programs(info):
+    """(exported, decomposed) of one module: two tests begin with the same programs, and to export takes the longest."""
+    with torch.set_grad_enabled(info.name in FUSED):
+        found = exported(info)
+        return found, decomposed(found)
 
 
-def exported(sample, called, tensors, path):
-    torch.export.save(program_of(sample, called, tensors), path)
+def save(info, form, i, called, path):
+    """Save a sample in one of the forms; False where torch.export cannot have it."""
+    if form == "traced":
+        torch.jit.save(torch.jit.trace(called, called.tensors(), check_trace=False), path)
+        return True
+    program = programs(info)[form == "decomposed"][i]
+    if program is not None:
+        torch.export.save(program, path)
+    return program is not None
 
 
-def decomposed(sample, called, tensors, path):
-    torch.export.save(program_of(sample, called, tensors).run_decompositions({}), path)
-
-
-@pytest.mark.parametrize("save, name", [(traced, "model.pt"), (exported, "model.pt2"), (decomposed, "model.pt2")], ids=["traced", "exported", "decomposed"])
+@pytest.mark.parametrize("form", ["traced", "exported", "decomposed"])
 @pytest.mark.parametrize("info", [i for i in module_db if i.name not in NOT_RUN], ids=lambda i: i.name)
 @pytest.mark.filterwarnings("ignore")
-def test_module(info, save, name, tmp_path):
+def test_module(info, form, tmp_path):
+    path = str(tmp_path / ("model.pt" if form == "traced" else "model.pt2"))
     ran = 0
     for i, called in samples(info):
-        tensors, path = called.tensors(), str(tmp_path / name)
+        tensors = called.tensors()
         with torch.set_grad_enabled(info.name in FUSED):
             want = called(*called.tensors())
-            try:
-                save((info.name, i), called, tensors, path)
-            except NOT_EXPORTED:
+            if not save(info, form, i, called, path):
                 continue
         oracle.converted(path, tmp_path / "model.onnx")
         oracle.run(tmp_path / "model.onnx", [([t.numpy() for t in tensors], [v.detach().numpy() for v in pytree.tree_leaves(want)])])
         ran += 1
-    assert ran or save is not traced
+    assert ran or form != "traced"
