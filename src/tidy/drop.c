@@ -1,5 +1,5 @@
 /* drop.c - nodes that are not needed: those whose results are not used, those that return their
- * input, those that make a layer's state of zeros. */
+ * input, those that make a layer's state of zeros, those that widen what its user widens too. */
 #include "tidy/internal.h"
 
 #include <math.h>
@@ -291,3 +291,95 @@ static bool drop_identity(Rewrite *rw, Node *n)
 }
 
 bool pass_identities(Graph *g, const TidyOptions *o) { return rewrite(g, o, drop_identity, NULL); }
+
+/* ---- an Expand before what broadcasts ---- */
+
+/* Does n widen its inputs to a common shape, as numpy does? Only the usual operators: Max, Min, Sum
+ * and Mean take any number of inputs. */
+static bool broadcasts(const Node *n)
+{
+    static const char *const ops[] = { "Add",
+                                       "Sub",
+                                       "Mul",
+                                       "Div",
+                                       "Pow",
+                                       "And",
+                                       "Or",
+                                       "Xor",
+                                       "Equal",
+                                       "Less",
+                                       "Greater",
+                                       "LessOrEqual",
+                                       "GreaterOrEqual",
+                                       "Where" };
+    for (size_t i = 0; i < COUNT(ops); i++)
+        if (node_is(n, ops[i]))
+            return true;
+    return false;
+}
+
+/* Has v the size d on this axis, counted from the end: -1 is the last? */
+static bool has_size(Ctx *cx, Ox v, int from_end, Dim d)
+{
+    int axis = ox_rank(v) + from_end;
+    return axis >= 0 && dim_eq(cx, ox_dim(v, axis), d) == YES;
+}
+
+/* Do these inputs broadcast to the shape of y, one of them on each axis? */
+static bool makes_shape(Ctx *cx, const Ox *in, int n, Ox y)
+{
+    for (int i = 0; i < n; i++)
+        if (ox_rank(in[i]) < 0)
+            return false;
+    for (int from_end = -ox_rank(y); from_end < 0; from_end++) {
+        bool found = false;
+        for (int i = 0; i < n && !found; i++)
+            found = has_size(cx, in[i], from_end, ox_dim(y, ox_rank(y) + from_end));
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+enum { MOST_OPERANDS = 3 };
+
+/* in[] becomes n's inputs, an Expand's input in place of each Expand that the others make
+ * unnecessary: Where(c, Expand(x), y) gives c, x, y. False: there is none. */
+static bool without_expands(Ctx *cx, const Node *n, Ox *in)
+{
+    bool any = false;
+    for (int i = 0; i < n->n_in; i++)
+        in[i] = n->in[i];
+    for (int i = 0; i < n->n_in; i++) {
+        Ox wide = in[i];
+        Node *expand = made_by(wide, "Expand");
+        if (!expand)
+            continue;
+        in[i] = expand->in[0];
+        if (makes_shape(cx, in, n->n_in, n->out[0]))
+            any = true;
+        else
+            in[i] = wide;
+    }
+    return any;
+}
+
+/* Add(x, Expand(y)) -> Add(x, y) where x and y alone give the sum's shape. */
+static bool drop_expand(Rewrite *rw, Node *n)
+{
+    Ox in[MOST_OPERANDS];
+    if (!broadcasts(n) || n->n_in > MOST_OPERANDS || ox_rank(n->out[0]) < 0)
+        return true;
+    if (!without_expands(rw->cx, n, in))
+        return true;
+    OxList operands = { in, (size_t)n->n_in };
+    Ox y = ox_make(n->graph, n->name->s, operands, n->attr, (size_t)n->n_attr);
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_expands(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Expand") || rewrite(g, o, drop_expand, NULL);
+}

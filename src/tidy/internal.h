@@ -74,7 +74,7 @@ extern const int ort_kernels_count;
 /* ---- the passes ---- */
 
 /* The passes, in the order of tidy.c, which has a sentence for each. drop-*, join-* and fuse-*
- * are in drop.c, combine.c and fuse.c. */
+ * are in drop.c, combine.c, fuse.c and scale.c. */
 bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
 bool pass_complex(Graph *g, const TidyOptions *o);
@@ -94,6 +94,7 @@ bool pass_views(Graph *g, const TidyOptions *o);
 bool pass_linears(Graph *g, const TidyOptions *o);
 bool pass_slices(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
+bool pass_expands(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n); /* the step of pass_dims, which legalise calls too */
 

@@ -28,6 +28,8 @@ const Pass tidy_passes[] = {
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },
     { "find-operators", pass_find,
       "one operator where the program has written out its parts (find.rules)" },
+    { "drop-expands", pass_expands,
+      "Add(x, Expand(y)) -> Add(x, y) where x and y alone give that shape" },
     { "fuse-conv-bn", pass_conv_bn,
       "BatchNormalization(Conv(x, w, b), ..) -> Conv(x, w*f, (b - mean)*f + B)" },
     { "fuse-gemm", pass_gemm, "Add(MatMul(x, w), c) -> Gemm(x, w, c) for rank 2" },

@@ -357,6 +357,34 @@ static void a_choice_turned_round_is_one(void **state)
     assert_tidied(g, &newest, "Where(%c, %y, %x)\n");
 }
 
+/* Where the operands without it do not give the same shape for certain, the Expand stays. */
+static void an_expand_before_what_broadcasts_goes(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox c = input(g, "c", DT_BOOL, "N,1");
+    Ox x = input(g, "x", DT_FLOAT, "N,3");
+    Ox y = input(g, "y", DT_FLOAT, "1");
+    Ox m = input(g, "m", DT_FLOAT, "M,3");
+    Ox wide = ox_g(g, "Expand", y, ox_shape(g, x));
+    graph_output(g, ox_g(g, "Where", c, x, wide), str_of(*state, "p"));
+    graph_output(g, ox_g(g, "Add", wide, x), str_of(*state, "q"));
+    graph_output(g, ox_g(g, "Mul", y, ox_g(g, "Expand", y, ox_shape(g, m))), str_of(*state, "r"));
+    graph_output(g, ox_g(g, "Sub", wide, wide), str_of(*state, "s"));
+    assert_tidied(g, &newest,
+                  "Shape(%c)\n"
+                  "Gather<axis=0>(%16, {0}: int64[1])\n"
+                  "Concat<axis=0>(%18, {3}: int64[1])\n"
+                  "Expand(%y, %20)\n"
+                  "Where(%c, %x, %y)\n"
+                  "Add(%y, %x)\n"
+                  "Shape(%m)\n"
+                  "Gather<axis=0>(%21, {0}: int64[1])\n"
+                  "Concat<axis=0>(%22, {3}: int64[1])\n"
+                  "Expand(%y, %23)\n"
+                  "Mul(%y, %10)\n"
+                  "Sub(%y, %6)\n");
+}
+
 /* With more than one dynamic size the shape would have to be computed. */
 static void transposes_that_move_nothing_are_reshapes(void **state)
 {
@@ -950,6 +978,7 @@ int main(void)
         TEST(views_all_the_way_back_go),
         TEST(linears_get_their_axes_back),
         TEST(a_choice_turned_round_is_one),
+        TEST(an_expand_before_what_broadcasts_goes),
         TEST(transposes_that_move_nothing_are_reshapes),
         TEST(output_names_stay),
         TEST(transposes_join),
