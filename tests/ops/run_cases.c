@@ -39,7 +39,9 @@
 #include "plain_file.h"
 #include "tidy/tidy.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -633,6 +635,15 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
     return run.failures != 0;
 }
 
+/* Make the folder that models are written to; false where that is not possible. */
+static bool make_folder(const char *path)
+{
+    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+        return true;
+    fprintf(stderr, "run_cases: cannot make the folder %s: %s\n", path, strerror(errno));
+    return false;
+}
+
 /* Each case has a context of its own: memory given back in between would double the time. */
 static void keep_memory(void)
 {
@@ -655,6 +666,8 @@ int main(int argc, char **argv)
         if ((strcmp(argv[i], "--emit") == 0 || strcmp(argv[i], "--twins") == 0) && i + 1 < argc) {
             twins = argv[i][2] == 't';
             emit_to = argv[++i];
+            if (!make_folder(emit_to))
+                return 1;
         } else if (strcmp(argv[i], "--show") == 0) {
             show = true;
         } else if (strcmp(argv[i], "--nodes") == 0) {

@@ -193,6 +193,8 @@ def outcomes(folder, path, known=None, recorded=False):
 
 
 def main(recorded, folder, files):
+    if not os.path.isdir(folder):
+        sys.exit("run_in_ort: there is no folder %s: build/run_cases --twins %s writes the models" % (folder, folder))
     fix_chance()
     ran = failed = 0
     for path in files:
