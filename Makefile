@@ -79,7 +79,7 @@ bench:                  ## time and memory against cp and torch.onnx; PEERS=all 
 
 operators:              ## after adding one: src/op_nodes.txt and docs/operators.md from the operator cases
 	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
-	cmake --build $(BUILD) -j $(JOBS)
+	cmake --build $(BUILD) -j $(JOBS) --target run_cases pt2onnx
 	BUILD=$(BUILD) tools/gen-operators
 
 clean:                  ## remove what was built; environments and models stay
