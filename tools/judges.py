@@ -113,6 +113,8 @@ def of(top, path):
         return Judges({"^tools/capi_fields"}, programs={"tests/package"})
     if folder[0] == "tools":
         return Judges({"^tools/"})
+    if path.endswith(".md"):
+        return Judges({"^tools/documents$"})
     if path in ("CMakeLists.txt", "Makefile"):
         return everything(top)
     return Judges()

@@ -12,7 +12,7 @@ import oracle
 
 # Nothing is fetched, and no optimisation: that the sources build is looked at, not how fast they are.
 QUICK = {"PIP_NO_INDEX": "1", "CMAKE_BUILD_TYPE": "None", "CFLAGS": "-O0 -w", "PT2ONNX_PYTHON": "", "MAKEFLAGS": ""}
-PARTS = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "pyproject.toml", ".clang-format", "cli", "docs", "examples", "include", "python", "src", "tests", "tools")
+PARTS = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "CONTRIBUTING.md", "pyproject.toml", ".clang-format", "cli", "docs", "examples", "include", "python", "src", "tests", "tools")
 NOBODY = 65534
 
 
