@@ -111,3 +111,37 @@ def test_a_rule_without_layout_keeps_what_is_known(tmp_path):
     """PyTorch's kernel makes the tensor, whatever the rule says it holds."""
     (tmp_path / "my.rules").write_text(INVERSE)
     assert GUESSED in told(torch.linalg.inv, tmp_path, "--rules", str(tmp_path / "my.rules"))
+
+
+LIBRARY = torch.library.Library("laid", "DEF")
+for kind, double in [("dense", lambda x: (x * 2).contiguous()), ("alike", lambda x: x * 2), ("turned", lambda x: (x.t() * 2).contiguous().t())]:
+    LIBRARY.define(kind + "(Tensor x) -> Tensor")
+    LIBRARY.impl(kind, double, "CompositeExplicitAutograd")
+
+
+class Later(nn.Module):
+    """What is written behind `contiguous` shows in y where PyTorch's operator has laid y out in order."""
+    def __init__(self, kind, turned):
+        super().__init__()
+        self.double, self.turned = getattr(torch.ops.laid, kind), turned
+
+    def forward(self, x):
+        y = self.double(x.t() if self.turned else x)
+        y.contiguous().add_(1)
+        return y
+
+
+@pytest.mark.parametrize("kind, turned, clause, known", [
+    ("dense", False, "    layout contiguous\n", True), ("dense", True, "    layout contiguous\n", True),
+    ("alike", False, "", True), ("alike", True, "", False), ("turned", False, "    layout own\n", False), ("turned", True, "    layout own\n", False)])
+def test_a_later_write_is_seen_where_the_rule_says_the_order(kind, turned, clause, known, tmp_path):
+    path, rules, module, x = tmp_path / "model.pt", tmp_path / "my.rules", Later(kind, turned).eval(), torch.rand(3, 4)
+    torch.jit.save(torch.jit.trace(module, (x,), check_trace=False), str(path))
+    rules.write_text("laid::%s(Tensor x) -> Tensor\n%s    = Mul(x, 2)\n" % (kind, clause))
+    done = oracle.convert(str(path), tmp_path / "model.onnx", "--rules", str(rules))
+    if not known:
+        assert done.returncode == 1 and GUESSED in done.stderr, done.stderr
+        return
+    y = module(x)
+    assert torch.equal(y, (x.t() if turned else x) * 2 + 1)
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy()])])
