@@ -122,6 +122,10 @@ Dim dim_parse(Ctx *cx, const char *s, size_t n); /* the same language; NULL and 
 /* Replace symbols; lookup returns NULL to keep one. */
 Dim dim_replace(Ctx *cx, Dim d, Dim (*lookup)(void *arg, Dim sym), void *arg);
 bool dim_is_sym(Dim d, Str *name);
+/* The size that a symbol had in the example from which the file was recorded. A symbol that gets
+ * two different ones has none. */
+void dim_set_example(Dim sym, int64_t size);
+bool dim_example(Ctx *cx, Dim d, int64_t *out); /* what d was then; false: not known */
 /* Where a symbol's number comes from when a node must compute it: axis of v's shape, or v itself
  * (0-d int64) for axis -1. The first origin wins. */
 void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis);

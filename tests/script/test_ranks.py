@@ -110,6 +110,34 @@ def test_what_asks_for_the_rank_is_told_by_an_assumption(tmp_path):
     assert "dimension 1 (M) is not 1, squeeze keeps it; give its size with -i if it is" in done.stderr and "If" not in nodes
 
 
+def test_a_traced_squeeze_does_what_its_example_did(tmp_path):
+    class Dropped(nn.Module):
+        def forward(self, x):
+            return x.squeeze(0).t() + x.squeeze(1).transpose(0, 2).sum(), x.squeeze(0) * 2
+    traced = torch.jit.trace(Dropped().eval(), torch.randn(1, 3, 4))
+    done, nodes = same(traced, tmp_path, [(torch.randn(1, 3, 4),), (torch.randn(1, 2, 5),)], *OPEN)
+    assert "dimension 0 (N) is 1 as in the example, squeeze drops it" in done.stderr
+    assert "dimension 1 (M) is not 1, squeeze keeps it" in done.stderr and "If" not in nodes
+
+
+def test_two_squeezes_that_become_one_node(tmp_path):
+    class Twice(nn.Module):
+        def forward(self, x, y):
+            return x.squeeze(1).squeeze(2) - y
+    traced = torch.jit.trace(Twice().eval(), (torch.randn(4, 1, 2, 1), torch.randn(4, 2)))
+    runs = [(torch.randn(4, 1, 2, 1), torch.randn(4, 2)), (torch.randn(3, 1, 5, 1), torch.randn(3, 5))]
+    _, nodes = same(traced, tmp_path, runs, "--dynamic")
+    assert nodes == ["Squeeze", "Sub"]
+    same(traced, tmp_path, runs, "-i", "x:float32[A,B,C,D]", "-i", "y:float32[A,C]")
+
+
+def test_the_usual_rank_is_that_of_the_example(tmp_path):
+    traced = torch.jit.trace(Last(), torch.randn(2, 3, 1))
+    same(traced, tmp_path, RUNS, *OPEN)
+    output = onnx.load(str(tmp_path / "model.onnx")).graph.output[0]
+    assert [d.dim_param for d in output.type.tensor_type.shape.dim] == ["N", "M"]
+
+
 class Joined(nn.Module):
     def forward(self, x):
         y = x

@@ -172,13 +172,23 @@ Type recorded_type(Ctx *cx, const Recorded *r)
     return type_tensor(cx, r->dtype, r->rank, r->rank > 0 ? dim : NULL);
 }
 
+/* The file records the size that the symbol d had in its example. */
+static void set_example(Dim d, const RecordedDim *recorded)
+{
+    if (recorded->known >= 0 && dim_is_sym(d, NULL))
+        dim_set_example(d, recorded->known);
+}
+
 /* The file's own symbols keep their names, unless the user gave the axis one of theirs: then they
  * are that everywhere. */
 static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
 {
     Ctx *cx = in->ev->cx;
-    if (d->known >= 0 && options_of(in->ev)->dynamic)
-        return free_dim(in, path, axis);
+    if (d->known >= 0 && options_of(in->ev)->dynamic) {
+        Dim sym = free_dim(in, path, axis);
+        set_example(sym, d);
+        return sym;
+    }
     if (d->symbol)
         facts_symbol(cx, dim_sym(cx, d->symbol), path, axis, false);
     Dim e = recorded_dim(cx, d);
@@ -206,6 +216,8 @@ static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str
         dim[i] = spec_dim(in, &s->dim[i], path, i);
         Dim given = is_recorded(in, d) ? recorded_dim(cx, &d->dim[i]) : NULL;
         Str name;
+        if (given)
+            set_example(dim[i], &d->dim[i]);
         if (given && dim_is_sym(given, &name) && dim_eq(cx, given, dim[i]) != YES)
             facts_rename(cx, given, dim[i]);
     }

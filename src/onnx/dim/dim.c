@@ -198,6 +198,7 @@ static struct DimRec *new_symbol(Ctx *cx, Str name)
     d->self = d;
     d->sym.name = name;
     d->sym.hi = DIM_MAX;
+    d->sym.example = -1;
     map_put(cx, &ds->symbols, name, d);
     return d;
 }

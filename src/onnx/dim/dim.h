@@ -46,7 +46,8 @@ struct DimRec {
         struct {
             Str name;
             int64_t lo, hi;
-            bool fresh; /* made by dim_fresh: nobody's input */
+            bool fresh;      /* made by dim_fresh: nobody's input */
+            int64_t example; /* dim_set_example's; -1: none, -2: several */
             Ox origin;
             int axis;
             struct DimRec *next; /* of those with this origin */

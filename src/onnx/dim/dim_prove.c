@@ -3,6 +3,8 @@
  * bounds that floor division, modulo, min and max have by their meaning. */
 #include "onnx/dim/dim.h"
 
+#include <assert.h>
+
 /* ---- ranges ---- */
 
 static int64_t sat_add(int64_t a, int64_t b)
@@ -315,6 +317,28 @@ bool dim_nonneg(Ctx *cx, Dim e)
     rec->nonneg_learned = ds->learned;
     forget_overflow(cx);
     return rec->nonneg;
+}
+
+void dim_set_example(Dim sym, int64_t size)
+{
+    assert(sym->kind == D_SYM);
+    struct DimRec *r = dim_record(sym);
+    bool same = r->sym.example == -1 || r->sym.example == size;
+    r->sym.example = same ? size : -2;
+}
+
+static Dim look_at_example(void *cx, Dim sym)
+{
+    return sym->sym.example >= 0 ? dim_int(cx, sym->sym.example) : NULL;
+}
+
+bool dim_example(Ctx *cx, Dim d, int64_t *out)
+{
+    if (!d || ctx_failed(cx))
+        return false;
+    Dim then = dim_replace(cx, d, look_at_example, cx);
+    forget_overflow(cx); /* a division by an example's 0 too */
+    return then && dim_known(then, out);
 }
 
 /* b - a, or NULL without an error when it does not fit. */

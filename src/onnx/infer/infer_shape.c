@@ -217,6 +217,17 @@ static bool input_axes(Node *n, int i, int rank, bool *on, int64_t *count)
     return true;
 }
 
+/* May d be above 1, and was it 1 in the trace's example? Then lowering squeeze has assumed that it
+ * is, with a note, and the input keeps its dynamic size. */
+static bool is_1_as_in_example(Node *n, Dim d)
+{
+    Ctx *cx = node_cx(n);
+    Dim one = dim_int(cx, 1);
+    int64_t then;
+    return dim_eq(cx, d, one) == UNKNOWN && dim_le(cx, d, one) != YES &&
+        dim_example(cx, d, &then) && then == 1;
+}
+
 /* The axes given must be of size 1; where none are given those of size 1 go, and the rank is
  * unknown when a size may be 1. */
 static bool infer_squeeze(Node *n)
@@ -242,7 +253,7 @@ static bool infer_squeeze(Node *n)
                 return out_shape(n, 0, first_type(n), &s);
             }
             on[i] = one == YES;
-        } else if (on[i] &&
+        } else if (on[i] && !is_1_as_in_example(n, x.d[i]) &&
                    !dim_require(node_cx(n), x.d[i], dim_int(node_cx(n), 1),
                                 "Squeeze: axis %d has %s items, not 1", i,
                                 dim_text(node_cx(n), x.d[i])->s))

@@ -141,10 +141,17 @@ static int recorded_gone(Op *op, Ox x, const Axes *axes)
     return gone;
 }
 
+/* Was the dynamic size d 1 in the example from which the program was traced? */
+static bool was_1(Op *op, Dim d)
+{
+    int64_t then;
+    return dim_example(op->cx, d, &then) && then == 1;
+}
+
 /* Does squeeze drop an axis of dynamic size d? PyTorch looks at the size. Here a trace decides that
- * has dropped all of the dynamic axes (gone == dynamic); without a trace, a size of at most 1 is
- * taken for 1, and any other for larger. The model is right for such sizes only, so each decision
- * is noted. UNKNOWN after an error. */
+ * has dropped all of the dynamic axes (gone == dynamic), or whose example was 1 there; else a size
+ * of at most 1 is taken for 1, and any other for larger. The model is right for such sizes only, so
+ * each decision is noted. UNKNOWN after an error. */
 static Tri drops_dynamic(Op *op, Dim d, int axis, int gone, int dynamic)
 {
     Dim one = dim_int(op->cx, 1);
@@ -164,6 +171,13 @@ static Tri drops_dynamic(Op *op, Dim d, int axis, int gone, int dynamic)
     if (dim_le(op->cx, d, one) == YES) { /* x[:1] of N rows */
         note(op->cx, NOTE_ASSUMED, "dimension %d (%s) is 1 and not 0, squeeze drops it", axis,
              dim_text(op->cx, d)->s);
+        return YES;
+    }
+    if (gone < 0 && was_1(op, d)) {
+        note(op->cx, NOTE_ASSUMED,
+             "dimension %d (%s) is 1 as in the example, squeeze drops it; torch.jit.script keeps "
+             "both cases",
+             axis, dim_text(op->cx, d)->s);
         return YES;
     }
     note(op->cx, NOTE_ASSUMED,
@@ -216,6 +230,18 @@ static Ox squeeze_when_1(Op *op, Ox x, Ox axis, Ox size)
                    SUBGRAPH("else_branch", no.g));
 }
 
+/* Does squeeze usually drop this axis: one of size 1, or a dynamic one that a trace has dropped, or
+ * whose example was 1? gone is recorded_gone's. */
+static bool usually_dropped(Op *op, Ox x, const Axes *axes, const Axes *dynamic, int gone, int axis)
+{
+    Dim d = ox_dim(x, axis);
+    if (!axes->has[axis])
+        return false;
+    if (!dynamic->has[axis])
+        return dim_is(d, 1);
+    return gone < 0 ? was_1(op, d) : gone == dynamic->n;
+}
+
 /* The usual type of a squeeze's result whose rank differs between runs: a trace's, or the one that
  * keeps all dynamic axes. */
 static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *dynamic)
@@ -224,7 +250,7 @@ static Type usual_squeezed(Op *op, Ox x, const Axes *axes, const Axes *dynamic)
     int gone = recorded_gone(op, x, axes);
     int rank = 0;
     for (int i = 0; i < ox_rank(x); i++)
-        if (!(axes->has[i] && dim_is(ox_dim(x, i), 1)) && !(gone == dynamic->n && dynamic->has[i]))
+        if (!usually_dropped(op, x, axes, dynamic, gone, i))
             dim[rank++] = ox_dim(x, i);
     if (gone > 0 && gone < dynamic->n)
         return op->expect[0];
