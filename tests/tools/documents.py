@@ -7,6 +7,7 @@ that the guide shows. Commands that need nothing but the build are run; --names 
 
 Words in capitals, such as NAME or DIR, stand for something. Python's own library only.
 """
+import fnmatch
 import pathlib
 import re
 import subprocess
@@ -16,6 +17,7 @@ import tempfile
 TOP = ("src", "tests", "tools", "docs", "include", "cli", "python", "examples")
 PATH = re.compile(r"(?<![\w./:-])((?:%s)/[\w./*<>{},-]*[\w/*}])" % "|".join(TOP))
 STANDS_FOR = re.compile(r"[<>]|(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])|\.\.")
+FILE = re.compile(r"[\w*]+\.(?:c|h|rules)\b")
 CODE = re.compile(r"`([^`]+)`")
 COMMAND = re.compile(r"(?:\$ +)?((?:\S*PYTHON |\S*python |cmake |ctest |make\b|pt2onnx |build/|tools/|tests/)[^#]*)")
 RUN = re.compile(r"(build/run_cases|tests/cli/run\.py|(build/)?pt2onnx ops|ctest)\b")
@@ -63,6 +65,7 @@ class Tree:
         self.root, self.build = pathlib.Path(root).resolve(), pathlib.Path(build).resolve()
         self.targets = set(re.findall(r"^([\w-]+):", (self.root / "Makefile").read_text(), re.M))
         self.passes = set(re.findall(r'^    \{ "([\w-]+)", ', (self.root / "src/tidy/tidy.c").read_text(), re.M))
+        self.files = {p.name for folder in TOP for p in (self.root / folder).rglob("*")}
         self.options = {"pt2onnx": self.output("pt2onnx", "--help")}
         kept = [p for folder in ("src", "tests/unit", "tests/ops") for p in sorted((self.root / folder).rglob("*")) if p.is_file()]
         text = "\n".join(p.read_text() for p in kept if p.suffix in (".c", ".h", ".rules", ".txt"))
@@ -88,11 +91,20 @@ def squeezed(code):
 # ---- what is named ----
 
 def paths_there(tree, text):
+    """What follows ctest's -R is the name of a test, which commands_run looks up."""
     for n, line in enumerate(text.split("\n"), 1):
-        for m in PATH.finditer(line):
+        for m in PATH.finditer(re.sub(r"-R \S+", "", line)):
             name = m[1].rstrip(".,")
             if not STANDS_FOR.search(name) and not any(any(tree.root.glob(g)) for g in unfolded(name)):
                 yield n, f"{name}: no such file"
+
+
+def files_there(tree, text):
+    """Files that are named without their folder: emit.c, legal_*.c. Those called my_.. are the reader's own, <stdio.h> the system's."""
+    for n, line in enumerate(text.split("\n"), 1):
+        for name in FILE.findall(re.sub(r"<[^>]*>", "", line)):
+            if not STANDS_FOR.search(name) and not name.startswith("my_") and not fnmatch.filter(tree.files, name):
+                yield n, f"{name}: no file is called so"
 
 
 def links_lead(folder, text):
@@ -158,6 +170,15 @@ def guides_case_gives(tree, text):
         yield 1, f"{m[1]} gives {shown.strip()}"
 
 
+def opsets_are_those(tree, text):
+    """The opsets of which the guide says that each case is judged there, against tests/ops/run_cases.c."""
+    said = re.search(r"eight opsets, the default (\d+) and ([\d, ]+) \(", text)
+    made = re.search(r"static const int opsets\[\] = \{([\d, ]+)\}", (tree.root / "tests/ops/run_cases.c").read_text())
+    default = re.search(r"ONNX_DEFAULT_TARGET = (\d+)", (tree.root / "src/onnx/onnx.h").read_text())
+    if not said or (said[1], squeezed(said[2])) != (default[1], squeezed(made[1])):
+        yield 1, "a case is judged at other opsets than the guide says"
+
+
 # ---- what is run ----
 
 def commands_run(tree, text, done):
@@ -184,11 +205,13 @@ def main(root, build, names_only):
     wrong, documents = 0, sorted([*tree.root.glob("*.md"), *tree.root.glob("docs/*.md")])
     for path in documents:
         text = path.read_text()
-        found = [*paths_there(tree, text), *links_lead(path.parent, text), *commands_are_right(tree, text)]
+        found = [*paths_there(tree, text), *files_there(tree, text), *links_lead(path.parent, text), *commands_are_right(tree, text)]
+        if path.name.startswith("adding-") or path.name == "architecture.md":
+            found += words_are_there(tree, text)
         if path.name.startswith("adding-"):
-            found += [*words_are_there(tree, text), *quotes_are_there(tree, text)]
+            found += quotes_are_there(tree, text)
         if path.name == "adding-an-operator.md":
-            found += guides_case_gives(tree, text)
+            found += [*guides_case_gives(tree, text), *opsets_are_those(tree, text)]
         if not names_only:
             found += commands_run(tree, text, done)
         for n, what in sorted(set(found)):
