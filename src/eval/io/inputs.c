@@ -203,6 +203,8 @@ static bool is_recorded(const Inputs *in, const InputDecl *d)
     return d && d->known && !(d->example && in->misled);
 }
 
+/* The type that -i gives, `-i x:float32[N,3]`. Where the file records the input too, rank and type
+ * must agree; a size that the file leaves dynamic gets the name in -i. NULL after an error. */
 static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
 {
     Dim dim[MAX_RANK];
