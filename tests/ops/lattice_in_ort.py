@@ -33,6 +33,7 @@ def run(path):
         calls = [C.Case(line.rstrip("\n"), n, f.name) for n, line in enumerate(f)]
     options = ort.SessionOptions()
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL       # 500 results a model: it only takes time
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     feeds, wanted_inputs = fed(calls), {i.name for i in session.get_inputs()}
     names = ["r%d" % i for i in range(len(calls))]
