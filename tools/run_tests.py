@@ -18,15 +18,16 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as xml
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 JOBS = os.cpu_count() or 2
 SANITIZER = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=99:allocator_may_return_null=1", "UBSAN_OPTIONS": "print_stacktrace=1"}
-# Seconds of each step on two cores that do nothing else, from empty build folders.
-SECONDS = {"build": 75, "tests in C": 25, "build with sanitizers": 120, "tests in C with sanitizers": 90, "models": 20,
-           "end to end": 420, "the package, torch 1.13": 90, "the package, torch 2.13": 150}
+# Seconds of each step on two cores that do nothing else, in a fresh clone.
+SECONDS = {"build": 50, "tests in C": 20, "build with sanitizers": 50, "tests in C with sanitizers": 40, "models": 110,
+           "end to end": 480, "the package, torch 1.13": 60, "the package, torch 2.13": 90}
 # How far CTest, pytest, make and ninja say that they are: (done, of).
 FAR = re.compile(r"^ *(\d+)/(\d+) Test|\[ *(\d+)(%)\]|^\[(\d+)/(\d+)\]")
 SHOWN = 6                                   # lines of what a failed test said
@@ -110,24 +111,42 @@ class Steps:
                 json.dump({**self.expected, **self.taken}, f, indent=1)
         self.current = None
 
-    def heard(self, line):
-        """A line of a step's output: into the log; once a minute where it is."""
+    def heard(self, line, which=0):
+        """A line of one of the commands that a step runs: into the log; once a minute where the step is."""
         self.log.write(line)
         m = FAR.search(line)
-        if m and time.time() - self.said > 60:
-            n = [int(x) for x in m.groups() if x and x != "%"]
-            done = n[0] / (n[1] if len(n) > 1 else 100)
+        if not m:
+            return
+        n = [int(x) for x in m.groups() if x and x != "%"]
+        self.far[which] = n[0] / (n[1] if len(n) > 1 else 100)
+        if time.time() - self.said > 60:
+            done = sum(self.far) / len(self.far)
             self.said = time.time()
             print("%7s    %s: %d %%, about %s min left" % (clock(time.time() - self.begin), self.current, 100 * done, clock(self.remaining(done))), flush=True)
 
     def run(self, command, **env):
-        self.log.write("+ %s\n" % " ".join(command))
+        return self.run_all([command], **env)[0]
+
+    def run_all(self, commands, **env):
+        """Run the commands beside each other; their exit codes."""
+        self.far, hearing = [0.0] * len(commands), threading.Lock()
+
+        def listen(which, process):
+            for line in process.stdout:
+                with hearing:
+                    self.heard(line, which)
+
+        self.log.write("".join("+ %s\n" % " ".join(command) for command in commands))
         self.log.flush()
-        process = subprocess.Popen(command, cwd=TOP, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        for line in process.stdout:
-            self.heard(line)
+        processes = [subprocess.Popen(command, cwd=TOP, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+                     for command in commands]
+        listeners = [threading.Thread(target=listen, args=at) for at in enumerate(processes)]
+        for listener in listeners:
+            listener.start()
+        for listener in listeners:
+            listener.join()
         self.log.flush()
-        return process.wait()
+        return [process.wait() for process in processes]
 
 
 def build(steps, folder, *options):
@@ -192,8 +211,10 @@ def main():
             tally.fail("build" + name)
 
     steps.step("models")
-    for python in ("/usr/bin/python3", o.python):
-        if steps.run([python, "tests/models/make_models.py", os.path.join(cache, "models")]):
+    makers = ("/usr/bin/python3", o.python)             # each makes folders of its own
+    ended = steps.run_all([[python, "tests/models/make_models.py", os.path.join(cache, "models")] for python in makers])
+    for python, code in zip(makers, ended):
+        if code:
             tally.fail("make_models.py with " + python)
 
     steps.step("end to end")
