@@ -20,6 +20,8 @@ plant() {
     echo "$3" >> "$tree/wanted"
 }
 plant testing.md 'See `src/ops/no_such_file.c`.'                           'src/ops/no_such_file.c: no such file'
+plant architecture.md '`no_such_c_function` of no_such_source.c'           'no_such_source.c: no file is called so'
+plant architecture.md '`no_such_c_function` of `tidy.c`'                   'no_such_c_function: nothing in src is called so'
 plant testing.md 'See [there](no-such-page.md).'                           '(no-such-page.md): the link leads nowhere'
 plant testing.md '    make no-such-target'                                 'make no-such-target: no such target'
 plant testing.md '    $ build/pt2onnx MODEL --no-such-option'              'pt2onnx has no option --no-such-option'
