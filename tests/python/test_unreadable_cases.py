@@ -41,3 +41,20 @@ def test_what_record_cases_needs(tmp_path):
     assert said(*record, "--runner", tmp_path / "run_cases", path) == [
         f"record-cases: {tmp_path / 'run_cases'} is missing: cmake --build build --target run_cases"]
     assert "No such file" in said(*record, "--runner", RUNNER, tmp_path / "nowhere.txt")[0]
+
+
+CRASHES = """\
+import os, runpy, sys
+sys.path.insert(0, "tests/ops")
+import cases
+cases.torch_call = lambda case: os.abort() if case.line == 2 else []
+runpy.run_path("tools/record-cases", run_name="__main__")
+"""
+
+
+def test_the_case_that_ends_pytorch_is_named(tmp_path):
+    path = tmp_path / "none.txt"
+    text = "relu(f32[2] 1 2)\nabs(f32[2] 1 2)\n"
+    path.write_text(text)
+    assert said(sys.executable, "-c", CRASHES, "--runner", RUNNER, path) == [f"{path}:2: abs(f32[2] 1 2): PyTorch ended with signal 6; {path} is left as it is"]
+    assert path.read_text() == text
