@@ -15,7 +15,7 @@
 
 enum {
     ALIGN = 16,
-    SMALL_MAX = 64 << 10, /* up to here an allocation never fails */
+    SMALL_MAX = 64 << 10, /* an allocation of up to this size never fails */
 #ifdef PT2ONNX_FAULTS
     CHUNK_MIN = 8 << 10, /* many small chunks: many places where memory can run out */
     CHUNK_MAX = 8 << 10,
@@ -26,7 +26,7 @@ enum {
     DENSE = 8 << 10,      /* a piece for dense things */
 #endif
 #ifdef __SANITIZE_ADDRESS__
-    BLOCK_MIN = 64, /* whoever still looks at an array that is outgrown is found */
+    BLOCK_MIN = 64, /* a read of an array that is outgrown is found */
 #else
     BLOCK_MIN = 16 << 10, /* arrays from this size on are blocks */
 #endif
@@ -92,7 +92,7 @@ static void push_chunk(Arena *a, Chunk *c)
     a->bytes += c->size;
 }
 
-/* The first one that is spare and large enough. */
+/* The first spare chunk that is large enough. */
 static Chunk *take_spare(Arena *a, size_t size)
 {
     for (Chunk **at = &a->spare; *at; at = &(*at)->older)
@@ -104,7 +104,7 @@ static Chunk *take_spare(Arena *a, size_t size)
     return NULL;
 }
 
-/* Room for `room` more bytes in the newest chunk. */
+/* Makes room for `room` more bytes in the newest chunk. */
 static bool make_room(Arena *a, size_t room)
 {
     size_t size = room > a->next_size ? room : a->next_size;
@@ -162,7 +162,7 @@ static void drop_newest(Arena *a)
 
 /* ---- blocks ---- */
 
-/* What stands beside b in the list points at it. */
+/* Makes the neighbours of b in the list point at b. */
 static void link_block(Block *b)
 {
     if (b->older)
@@ -239,7 +239,7 @@ void arena_free(Arena *a)
     base_free(a);
 }
 
-/* NULL: the reserve is used up. */
+/* n zeroed bytes in a chunk; NULL: the reserve is used up. */
 static void *in_chunk(Arena *a, size_t size)
 {
     void *p = bump(a, size);
@@ -296,7 +296,7 @@ static void check_memory(Ctx *cx, size_t before, const Arena *a)
         give_up(cx);
 }
 
-/* A small allocation for which no reserve is left. The code that asked would use NULL. */
+/* There is no reserve left for a small allocation, whose caller would use NULL unchecked. */
 static void no_memory(Ctx *cx)
 {
     fail(cx, E_MEMORY, "out of memory");
@@ -345,7 +345,7 @@ void *mem_dense(Ctx *cx, size_t size)
     return p;
 }
 
-/* n * size, when memory may be asked for so much. */
+/* *bytes: n * size. False, after an error: so much memory may not be asked for. */
 static bool size_ok(Ctx *cx, size_t n, size_t size, uint64_t *bytes)
 {
     if (n > SIZE_MAX / 2)
@@ -378,8 +378,7 @@ void mem_give(Ctx *cx, const void *p, size_t n)
         block_free(b);
 }
 
-/* Whatever fails fails before the block moves: a failure is told with strings and places, which may
- * lie in it. */
+/* A failure comes before the block moves: the error's strings and places may lie in the block. */
 static void *block_grow(Ctx *cx, Block *b, size_t size)
 {
     if (!limit_ok(cx, LIMIT_HEAP, memory_held(cx) + (size - b->size), "bytes of memory"))

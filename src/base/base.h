@@ -23,8 +23,9 @@
 #define MUST_USE               __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define COUNT(a)               (sizeof(a) / sizeof((a)[0]))
-/* What other languages call mutable: p without its const. Only for what a thing remembers about
- * itself (a guess, an answer) and for its owner, whose type is const to everybody else. */
+/* p without its const, as `mutable` in other languages. Only for fields in which an object
+ * remembers something about itself (a guess, an answer), and for the owner of an object that is
+ * const to all other code. */
 #define MUTABLE(T, p) ((T *)(uintptr_t)(p))
 
 typedef struct Ctx Ctx;
@@ -56,9 +57,8 @@ void *mem_array(Ctx *cx, size_t n,
 #define new(cx, T)          ((T *)mem_alloc((cx), sizeof(T)))
 #define new_array(cx, T, n) ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
 void *mem_copy(Ctx *cx, const void *from, size_t n);
-/* Of an array that is all its holder's own: `more` items instead of n, the first n are the same,
- * the others anything; NULL as mem_array. And an array of so many bytes that nobody will look at
- * again. */
+/* mem_grow: an array with one owner gets `more` items instead of n; the first n stay, the others
+ * are not set; NULL as mem_array. mem_give: an array of so many bytes that is not used again. */
 void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size);
 void mem_give(Ctx *cx, const void *p, size_t bytes);
 
@@ -247,8 +247,8 @@ typedef struct Bytes {
 } Bytes;
 
 Source *source_file(Ctx *cx, const char *path); /* NULL and E_IO; closed with the context */
-bool source_grows(
-    const Source *s); /* is somebody still writing it? Looks twice, a quarter second apart */
+bool source_grows(const Source *s); /* is the file still being written? Compares it twice, a quarter
+                                       second apart */
 Source *source_memory(Ctx *cx, const void *p, uint64_t n); /* not copied: p outlives the context */
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);

@@ -8,8 +8,8 @@
 
 /* ---- places ---- */
 
-/* The hash beside the number: places that are not the one looked for are not touched, nor those
- * that move. */
+/* The hash lies beside the number, so that a search does not touch other places, nor growing the
+ * table any. */
 typedef struct PlaceSlot {
     SourceId id;
     uint32_t hash;
@@ -87,7 +87,7 @@ static bool grow(Ctx *cx, Places *ps)
     size_t nslot = ps->nslot ? ps->nslot * 2 : 256;
     PlaceSlot *slot = new_array(cx, PlaceSlot, nslot);
     PlaceSlot *old = ps->slot;
-    size_t old_n = ps->nslot; /* a failure just now was at a place */
+    size_t old_n = ps->nslot; /* an error just now has interned its place */
     if (!slot || old_n >= nslot)
         return old_n >= nslot;
     ps->slot = slot;

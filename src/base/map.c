@@ -52,8 +52,8 @@ static MapSlot *find_slot(const Map *m, const void *key, uint32_t hash)
     return &m->slot[i];
 }
 
-/* What comes in some order is mostly looked for in that order again, and the next entry is in the
- * cache when its slot is not. */
+/* Keys are mostly looked up in the order in which they were put. So the entry behind the last
+ * one found is tried first: it is in the cache when its slot is not. */
 MapEntry *map_find(const Map *m, const void *key)
 {
     size_t i = m->next;
@@ -62,7 +62,7 @@ MapEntry *map_find(const Map *m, const void *key)
         if (i-- == 0)
             return NULL;
     }
-    MUTABLE(Map, m)->next = i + 1; /* a guess is no part of what a map says */
+    MUTABLE(Map, m)->next = i + 1; /* the guess is not part of the map's contents */
     return &m->at[i];
 }
 

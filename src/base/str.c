@@ -32,7 +32,7 @@ static struct StrRec *str_make(Ctx *cx, const void *text, size_t n)
     return s;
 }
 
-/* Straight from the arena: a failure is told in strings, which are only now being made. */
+/* Memory straight from the arena: an error needs strings, which are only being made here. */
 bool strings_init(Ctx *cx)
 {
     struct StrRec *empty = arena_alloc(cx->keep, sizeof *empty + 1);
@@ -68,7 +68,8 @@ static StrSlot *free_slot(const Interner *in, uint32_t hash)
 /* At most two thirds full. */
 static size_t room_of(size_t nslot) { return nslot / 3 * 2; }
 
-/* A failure on the way is told in strings: then the tables have grown, or never will. */
+/* An error on the way makes strings itself: behind it the tables have grown, or memory has run
+ * out. */
 static bool grow(Ctx *cx, Interner *in)
 {
     if (in->n < room_of(in->nslot))
@@ -96,7 +97,7 @@ static bool grow(Ctx *cx, Interner *in)
 static Str add(Ctx *cx, Interner *in, const void *text, size_t n, uint32_t hash)
 {
     struct StrRec *s = str_make(cx, text, n);
-    if (!s || !grow(cx, in)) /* it may have been full by what was told meanwhile */
+    if (!s || !grow(cx, in)) /* the strings of an error may have filled it meanwhile */
         return in->empty;
     in->at[in->n++] = s;
     s->id = (uint32_t)in->n;

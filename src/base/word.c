@@ -1,4 +1,4 @@
-/* word.c - the word that somebody may have meant. */
+/* word.c - the known word that is nearest to a misspelt one. */
 #include "base/base.h"
 
 /* Row by row of the usual table, kept in one array: row[j] is the distance of a's first i letters
