@@ -73,7 +73,7 @@ static bool read_frame(const char *s, size_t n, Frame *f)
     return true;
 }
 
-/* Of the torch package itself, or of ours, which called it. */
+/* Is the file part of the torch package, or of the pt2onnx package that called torch? */
 static bool is_of_torch(const Frame *f)
 {
     static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/",

@@ -66,8 +66,8 @@ static TypeRec *own_type(Ctx *cx, const TypeRec *t)
     return r;
 }
 
-/* The one type equal to *t; its dims are copied when it is new. Never NULL: without memory for the
- * table it is a type that nobody finds again, and the context has failed. */
+/* The one type equal to *t; its dims are copied when it is new. Never NULL: without memory for
+ * the table it is a type of its own, and the context has failed. */
 static Type intern_type(Ctx *cx, const TypeRec *t)
 {
     struct Types *ts = types_of(cx);

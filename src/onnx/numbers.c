@@ -78,7 +78,7 @@ static Ox weight_const(Graph *g, const Const *k)
     return v;
 }
 
-/* Of type, dims and the bytes at p. */
+/* The hash of a small constant: of its type, its dims and the bytes at p. */
 static uint64_t hash_small(const Const *k, const void *p)
 {
     uint64_t key[2] = { k->dtype, (uint64_t)k->rank };

@@ -47,8 +47,8 @@ static void read_entries(Ctx *cx, Debug *d, const Pickle *all)
     }
 }
 
-/* Asked for while an error is being told: must neither stop at that error nor add one of its
- * own. */
+/* Reads the debug records. Called while the text of an error is made: it must neither stop at
+ * this error nor add one of its own. */
 static void read_debug(Ctx *cx, Debug *d)
 {
     Slice data;

@@ -643,8 +643,8 @@ typedef struct Infix {
     bool swapped, negated;
 } Infix;
 
-/* The operator that starts at the current token; level 0: none. `is not` and `not in` are told by a
- * look ahead. */
+/* The operator that starts at the current token; level 0: none. For `is not` and `not in` the
+ * next token is read too. */
 static Infix infix(const Parser *p)
 {
     if (at_word(p, W_or) || at_word(p, W_and))

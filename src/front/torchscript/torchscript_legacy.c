@@ -435,8 +435,8 @@ static Pickle *finish_module(Legacy *l, ModuleDef *m)
     return p;
 }
 
-/* In the order of the file, but for the names: an attribute's place in the class is that of the
- * first mention. */
+/* Reads one field of a module. Fields come in the order of the file; an attribute's place in the
+ * class is that of its first mention. */
 static bool read_module_field(Legacy *l, Json *j, Str key, ModuleDef *m)
 {
     int64_t id;

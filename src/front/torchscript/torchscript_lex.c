@@ -145,8 +145,8 @@ static uint32_t closing_quote(Lexer *lx, uint32_t start)
     return 0;
 }
 
-/* From the opening quote at `start` on. A string without escapes is interned from where it stands;
- * else it is decoded, which never makes it longer. */
+/* Reads the string with its opening quote at `start`. One without escapes is interned from where
+ * it stands; any other is decoded, which never makes it longer. */
 static bool string(Lexer *lx, uint32_t start)
 {
     uint32_t end = closing_quote(lx, start);

@@ -157,7 +157,7 @@ static bool name_value(Namer *n, const Pickle *p, Str name)
 
 static int compare_ints(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
-/* By offset first; then so that equal views are neighbours. */
+/* Sorts views by offset first, then by size and strides, so that equal views are neighbours. */
 static int compare_views(const SavedTensor *a, const SavedTensor *b)
 {
     int c = compare_ints(a->lo, b->lo);

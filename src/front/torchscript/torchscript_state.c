@@ -138,7 +138,8 @@ static bool build_dict(Builder *b, const Pickle *p, const TypeExpr *t, Str path,
     return remember(b, p, *out);
 }
 
-/* A NamedTuple is a plain tuple in the file; only the attribute's type tells. */
+/* The class of an attribute that is a NamedTuple; else NULL. The file has a plain tuple, so only
+ * the attribute's declared type says what it is. */
 static const ClassDef *named_tuple(Builder *b, const TypeExpr *t, size_t n)
 {
     if (!t || t->n || !strchr(t->name->s, '.'))

@@ -87,7 +87,7 @@ const Dim *dim_copy_list(Ctx *cx, const Dim *d, uint32_t n)
     return n ? mem_copy(cx, d, n * sizeof *d) : NULL;
 }
 
-/* d's arrays, which are somebody else's, as copies of its own. */
+/* Gives d copies of its arrays, which belong to the caller. */
 static bool own_arrays(Ctx *cx, struct DimRec *d)
 {
     if (d->kind != D_SUM) {

@@ -27,7 +27,7 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
     return v < lo ? lo : v;
 }
 
-/* The same elements in the same order. */
+/* Reshape and the like: the output has the input's elements in the same order. */
 static bool fold_same(Fold *f)
 {
     uint64_t bytes = dtype_bytes(f->out->dtype, (uint64_t)f->out->numel);
@@ -82,7 +82,8 @@ static bool fold_expand(Fold *f)
     return true;
 }
 
-/* As a copy of twice the rank: each axis is (repeat, size) and the repeat does not move. */
+/* Tile as a copy of twice the rank: each axis becomes (repeat, size), and the stride along
+ * `repeat` is 0. */
 static bool fold_tile(Fold *f)
 {
     int64_t own[MAX_RANK], dims[WALK_RANK], s[WALK_RANK];

@@ -427,7 +427,7 @@ static bool infer_optional_has(Node *n)
     return out_shape(n, 0, DT_BOOL, &s);
 }
 
-/* Of a value that is not optional it is that value. */
+/* OptionalGetElement of a value that is not optional is the value itself. */
 static bool infer_optional_get(Node *n)
 {
     Type t = n->in[0]->type;

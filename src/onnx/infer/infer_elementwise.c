@@ -202,7 +202,7 @@ static bool infer_cast(Node *n)
 
 static bool infer_cast_like(Node *n) { return cast_to(n, ox_dtype(n->in[1])); }
 
-/* The same bits under a type of the same width. */
+/* BitCast: the same bits as another type of the same width. */
 static bool infer_bitcast(Node *n)
 {
     int64_t to = node_int(n, "to", 0);

@@ -482,7 +482,7 @@ static void place_external(Wire *w, Str data_name)
     }
 }
 
-/* In the archive itself: only what stands there as it is. */
+/* Places weights in the archive itself, if its bytes are those of the weight as they stand. */
 static void place_linked(Wire *w, Str archive)
 {
     w->data_name = archive;

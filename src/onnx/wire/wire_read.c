@@ -136,7 +136,8 @@ enum {
     KIND_TYPE = 13,
 };
 
-/* Files of the first IR versions have no `type`: the field that is there tells. */
+/* The kind of an attribute. Files of the first IR versions have no `type`: there the field with
+ * the value decides. */
 static int64_t attr_kind(const RawAttr *r)
 {
     if (r->kind)

@@ -430,8 +430,8 @@ static Ox stepped(Op *op, Ox x, Ox up, FloatFormat s)
     return ox(op, "Where", evenly, from_tiny, next);
 }
 
-/* The same of half precision, computed in float32: the step lies between half a distance and a
- * whole one, and the cast to half rounds. */
+/* The next float16 or bfloat16, computed in float32: the step is between a half and a whole of
+ * the distance to it, and the cast rounds to it. */
 static Ox stepped_half(Op *op, Ox x, Ox up, FloatFormat s)
 {
     Ox size = ox(op, "Abs", x);

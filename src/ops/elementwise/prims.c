@@ -6,7 +6,7 @@
  * reduction keeps the type of its input unless another is given. */
 #include "ops/internal.h"
 
-/* The same call of the ATen operator row->text. */
+/* Calls the ATen operator row->text with the same arguments. */
 static Value lower_alias(Op *op)
 {
     return call_op(op, op->row->text, op->call->arg, (size_t)op->call->schema->n_param);

@@ -164,8 +164,8 @@ static bool median(Op *op, const Column *c, bool keep, Ox *out)
     return true;
 }
 
-/* The same without NaNs: they are sorted to the end, and each column has a middle of its own, half
- * of the count of its numbers. */
+/* median() that ignores NaNs: they are sorted to the end, and each column has a middle of its
+ * own, at half the count of its numbers. */
 static bool nan_median(Op *op, const Column *c, bool keep, Ox *out)
 {
     if (!dtype_is_float(ox_dtype(c->x)))

@@ -14,7 +14,7 @@
 static Ox none_of(Op *op, Ox like) { return number_like(op, 0, like); }
 static Ox both(Op *op, Ox a, Ox b) { return ox(op, "And", a, b); }
 
-/* Where `mask`, of which one is true, says so: along columns (from_end 1) or rows (2). */
+/* The item where `mask`, which is true once, is true: along columns (from_end 1) or rows (2). */
 static Ox picked(Op *op, Ox a, Ox mask, int from_end)
 {
     Ox own = ox_ok(a) ? ox(op, "Where", mask, a, none_of(op, a)) : POISON;

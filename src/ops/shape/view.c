@@ -272,8 +272,8 @@ static bool keeps_as_recorded(Op *op, Ox x, const Axes *axes)
     return same;
 }
 
-/* Those of the axes of which it is unknown whether their size is 1. *wide: may a size be above 1?
- */
+/* Of these axes those for which it is not known whether their size is 1. *wide: may a size be
+ * above 1? */
 static Axes dynamic_axes(Op *op, Ox x, const Axes *axes, bool *wide)
 {
     Axes dynamic = { 0 };
