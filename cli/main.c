@@ -220,10 +220,15 @@ static int to_stdout(void *user, const void *bytes, size_t n)
     return fwrite(bytes, 1, n, stdout) == n ? 0 : 1;
 }
 
-/* A killed program leaves no unfinished files. */
+/* A killed program leaves no unfinished files. A shell says little of XCPU. */
 static void on_signal(int number)
 {
+    static const char out_of_time[] = "pt2onnx: the limit of processor time is reached\n";
     pt2onnx_remove_temporaries();
+    if (number == SIGXCPU) {
+        ssize_t told = write(STDERR_FILENO, out_of_time, sizeof out_of_time - 1);
+        (void)told; /* nobody else is left to be told */
+    }
     signal(number, SIG_DFL);
     raise(number);
 }

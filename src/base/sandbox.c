@@ -269,9 +269,8 @@ static bool restrict_calls(void)
  * may be some times as large as what the file has of them. */
 enum { SPACE = 1 << 30, TIMES_INPUT = 16 };
 
-/* Our own limit of steps ends a conversion with a message: a million steps take a fifth of a
- * second. The kernel ends what gets by it, at a hundredth of that speed. */
-enum { STEPS_A_SECOND = 50000 };
+/* Our own limit is on the time of one stage; the kernel ends what has taken as much for so many. */
+enum { STAGES = 60 };
 
 static uint64_t space_now(void)
 {
@@ -301,7 +300,10 @@ static uint64_t seconds_allowed(Ctx *cx)
 {
     struct timespec used = { 0 };
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    return (uint64_t)used.tv_sec + 1 + (uint64_t)cx->limit[LIMIT_STEPS] / STEPS_A_SECOND;
+    uint64_t seconds = (uint64_t)cx->limit[LIMIT_SECONDS];
+    bool ok = umul_ok(seconds, STAGES, &seconds) &&
+        uadd_ok(seconds, (uint64_t)used.tv_sec + 1, &seconds);
+    return ok ? seconds : UINT64_MAX;
 }
 
 /* Is r above `most`? Then it is that; a limit is never raised. */

@@ -419,6 +419,17 @@ def test_signal_removes_temporaries(number, small, tmp_path):
     assert caught
 
 
+def test_processor_time(tmp_path, out):
+    """`ulimit -t`, or the limit that the sandbox sets: a word on stderr, nothing left."""
+    path = program(tmp_path / "m.pt", FORWARD + "    n = 0\n    while True:\n      n = torch.add(n, 1)\n    return x\n")
+    (tmp_path / "out").mkdir()
+    command = [oracle.PROGRAM, str(path), "-o", str(tmp_path / "out" / "m.onnx"), "-i", "x:float32[2]", "--limit", "steps=1000000000000"]
+    done = subprocess.run(["sh", "-c", "ulimit -S -t 1; exec \"$@\"", "sh", *command], stderr=subprocess.PIPE, text=True, timeout=SECONDS)
+    assert done.returncode == -signal.SIGXCPU
+    assert done.stderr == "pt2onnx: the limit of processor time is reached\n"
+    assert os.listdir(tmp_path / "out") == []
+
+
 def test_full_disk(small, tmp_path):
     """A write that fails midway: exit 3, the reason, nothing left. Python has SIGXFSZ ignored, which a child would inherit."""
     case, out = small("resnet18.traced"), tmp_path / "model.onnx"

@@ -173,8 +173,8 @@ static const char *at_risk;
 
 static void on_progress(void *user, const char *stage, double share)
 {
-    (void)user, (void)stage, (void)share;
-    if (told->tries == 0)
+    (void)user, (void)share;
+    if (told->tries == 0 && strcmp(stage, "reading the file") != 0)
         try_all(at_risk);
 }
 
@@ -254,7 +254,7 @@ static void shut_and_wait(const char *dir)
     (void)dir;
     Ctx *cx = ctx_new();
     cx->limit[LIMIT_HEAP] = 1 << 30;
-    cx->limit[LIMIT_STEPS] = 5000000;
+    cx->limit[LIMIT_SECONDS] = 2;
     sandbox_enter(cx);
     atomic_store(&told->inside, 1);
     while (atomic_load(&told->inside) == 1)
@@ -278,7 +278,7 @@ static void limits_of_the_kernel_follow_ours(void **state)
     atomic_store(&told->inside, 2);
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_in_range(space.rlim_cur, (rlim_t)9 << 28, (rlim_t)10 << 28);
-    assert_in_range(time.rlim_cur, 101, 110);
+    assert_in_range(time.rlim_cur, 121, 130);
 }
 
 /* The kernel that a test pretends to have lacks this call. The library's calls come here before
