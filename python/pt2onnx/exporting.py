@@ -52,7 +52,7 @@ class Export:
     # ---- the frame ----
 
     def run(self):
-        with Folder() as folder, Turn(self.s.model) as self.turn:
+        with Turn(self.s.model) as self.turn, Folder() as folder:
             self.set_globals()
             self.folder = folder.name
             path = self.output_path() or os.path.join(folder.name, "model.onnx")

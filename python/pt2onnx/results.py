@@ -4,6 +4,8 @@ import shutil
 import tempfile
 import weakref
 
+from .turns import undisturbed
+
 
 class Result:
     """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`; called, it runs in ONNX Runtime.
@@ -75,11 +77,13 @@ class Result:
 class Folder:
     """A temporary folder for the time of a `with`, or as long as this object when it is kept."""
 
+    @undisturbed
     def __enter__(self):
         self.name = tempfile.mkdtemp(prefix="pt2onnx-")
         self.remove, self.kept = weakref.finalize(self, shutil.rmtree, self.name, True), False
         return self
 
+    @undisturbed
     def __exit__(self, *_):
         if not self.kept:
             self.remove()

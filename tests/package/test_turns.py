@@ -2,6 +2,7 @@
 import io
 import os
 import signal
+import tempfile
 import threading
 import time
 
@@ -129,9 +130,10 @@ def test_second_interrupt_while_state_is_put_back():
     assert state(model) == before
 
 
-def test_interrupts_at_any_moment():
+def test_interrupts_at_any_moment(monkeypatch, tmp_path):
     """Ctrl-C every fraction of a millisecond: each export ends or is ended, and nothing of it stays."""
     raising, stop, ended = [False], threading.Event(), 0
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
     def on_interrupt(number, frame):
         if raising[0]:
@@ -154,8 +156,9 @@ def test_interrupts_at_any_moment():
                 raising[0] = True
                 export(model)
                 raising[0] = False
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, RuntimeError) as e:      # C++ in the tracer of torch 1.13 makes the one of the other
                 raising[0] = False
+                assert isinstance(e, KeyboardInterrupt) or str(e).startswith("KeyboardInterrupt"), e
                 ended += 1
             assert state(model) == before
     finally:
@@ -163,6 +166,7 @@ def test_interrupts_at_any_moment():
         thread.join()
         signal.signal(signal.SIGINT, before_test)
     assert ended
+    assert os.listdir(tmp_path) == []
     export(model)
 
 
