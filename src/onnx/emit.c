@@ -155,6 +155,7 @@ static Node *new_node(Graph *g, Str domain, Str name, OxList in, const Attr *att
 static void append(Node *n)
 {
     Ctx *cx = node_cx(n);
+    count_work(cx);
     n->at = where_intern(cx);
     n->id = n->out[0] ? n->out[0]->id : 0;
     vec_push(cx, &n->graph->nodes, n);

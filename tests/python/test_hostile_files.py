@@ -95,3 +95,29 @@ def test_what_pytorch_raises_ends_the_run(tmp_path):
     got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN)
     assert got["exit"] == 1 and got["seconds"] < 1
     assert re.search(r"aten::as_strided: it reads memory beyond its argument's 6 elements\n", got["err"]), got["err"]
+
+
+def test_time_without_progress(tmp_path):
+    """A loop that no limit of steps ends: the processor's time does, and the message names the place."""
+    body = FORWARD + "    n = 0\n    while True:\n      n = torch.add(n, 1)\n    return x\n"
+    got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN, "--limit", "seconds=1", "--limit", "steps=%d" % 10 ** 15)
+    assert got["exit"] == 3 and 0.9 < got["seconds"] < 5, got
+    assert re.search(r"1 s of processor time were spent running the program, without an end in sight\n  code/__torch__\.py(.|\n)*"
+                     r"try: --limit seconds=10, if you trust the file", got["err"]), got["err"]
+
+
+def test_a_limit_is_a_bound(tmp_path):
+    """A list that grows in a loop, at several limits: the whole process stays below the limit and a quarter."""
+    body = FORWARD + "    l = annotate(List[int], [])\n    while True:\n      _0 = torch.append(l, 1)\n    return x\n"
+    path = program(tmp_path / "m.pt", body)
+    for limit in (40000000, 160000000, 320000000):
+        got = measured(str(path), tmp_path / "m.onnx", "-i", KNOWN, "--limit", "heap=%d" % limit)
+        assert got["exit"] == 3 and "over the limit of %d" % limit in got["err"], got["err"]
+        assert got["bytes"] <= limit + limit // 4
+
+
+def test_a_long_line_stays_off_the_terminal(tmp_path):
+    """A source line of 10 MB: the part around the place is shown."""
+    body = FORWARD + "    return torch.add(x, %s, no_such_name)\n" % ("1 + " * 5 + "1" * 10 + " " * 10000000)
+    got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN)
+    assert got["exit"] in (1, 3) and len(got["err"]) < 2000, len(got["err"])
