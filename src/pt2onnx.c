@@ -81,7 +81,8 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
     }
     if (!ok && !ctx_failed(s->cx))
         fail(s->cx, E_BUG, "failed without a reason");
-    tell_notes(s); /* of a failure too: what was assumed may explain it */
+    s->cx->limit[LIMIT_HEAP] = INT64_MAX; /* a message about it needs a little more */
+    tell_notes(s);                        /* of a failure too: what was assumed may explain it */
     pt2onnx_status status = PT2ONNX_OK;
     if (ctx_failed(s->cx)) {
         status = (pt2onnx_status)error_exit_code(s->cx->error.code);

@@ -283,8 +283,6 @@ static bool dicts_equal(Ctx *cx, Dict *a, Dict *b)
 bool val_equal(Ctx *cx, Value a, Value b)
 {
     double x, y;
-    check_stack(cx);
-    count_values(cx, 1);
     if ((a.tag == V_CHOICE || b.tag == V_CHOICE) && (a.tag != b.tag || a.any != b.any))
         return fail(cx, E_UNDECIDED,
                     "a value that the running model chooses among several is compared inside a "
@@ -293,6 +291,8 @@ bool val_equal(Ctx *cx, Value a, Value b)
         return numbers_equal(a, b, x, y);
     if (a.tag != b.tag)
         return false;
+    check_stack(cx);
+    count_values(cx, 1);
     switch (a.tag) {
     case V_NONE:    return true;
     case V_STR:
