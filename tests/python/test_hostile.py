@@ -6,6 +6,7 @@ import resource
 import signal
 import struct
 import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -16,6 +17,9 @@ import pytest
 import torch
 
 import oracle
+
+sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import write_chain                                                  # noqa: E402
 
 SECONDS = 60                        # no file may take longer
 MEMORY = 6 << 30                    # address space: above the documented 4 GB heap limit
@@ -403,6 +407,28 @@ def test_kill_leaves_no_model(small, tmp_path):
                 assert data == whole
                 (tmp_path / name).unlink()
     assert killed == 30, "only %d of %d were killed in time" % (killed, tried)
+
+
+def test_kill_of_a_large_model(tmp_path):
+    """100 MB of weights in a file of their own, by SIGKILL and SIGTERM in turns: what has a name is whole, and the model is there last."""
+    model, folder = tmp_path / "large.pt", tmp_path / "out"
+    write_chain.write(str(model), 31, 900)
+    folder.mkdir()
+    command = [oracle.PROGRAM, str(model), "-o", str(folder / "m.onnx"), "-i", "x:float32[3,900]", "--weights=external"]
+    start = time.time()
+    assert subprocess.run(command).returncode == 0
+    span, whole = time.time() - start, {n: (folder / n).read_bytes() for n in os.listdir(folder)}
+    assert sorted(whole) == ["m.onnx", "m.onnx.data"] and len(whole["m.onnx.data"]) > 100e6
+    for i in range(10):
+        for name in os.listdir(folder):
+            (folder / name).unlink()
+        process = subprocess.Popen(command)
+        time.sleep(span * (i + 0.5) / 10)
+        process.send_signal(signal.SIGTERM if i % 2 else signal.SIGKILL)
+        process.wait()
+        left = sorted(os.listdir(folder))
+        assert left in ([], ["m.onnx.data"], ["m.onnx", "m.onnx.data"]) if unnamed_files(folder) else "m.onnx" not in left or "m.onnx.data" in left
+        assert all((folder / n).read_bytes() == whole[n] for n in left if n in whole)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU])
