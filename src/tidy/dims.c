@@ -146,8 +146,17 @@ static Ox stand_ins(Node *n, Ox v, StandIn fn)
     return ox_dims(n->graph, items, (size_t)v->n_items);
 }
 
+/* May the node that computes n's input have the name of n's output? */
+static bool can_carry_name(const Node *n)
+{
+    Ox v = n->in[0];
+    return v->kind == OX_NODE && v->graph == n->graph && !v->name && n->out[0]->name;
+}
+
 /* Inputs of n that are sizes become nodes. Where the operator has a number for a size that is
- * not known (-1 in a Reshape) it gets this number instead. */
+ * not known (-1 in a Reshape) it gets this number instead.
+ * An Identity that gave a size the name of an output goes: the node that computes the size carries
+ * the name. */
 bool dims_step(Rewrite *rw, Node *n)
 {
     static const struct {
@@ -159,6 +168,7 @@ bool dims_step(Rewrite *rw, Node *n)
         { "Expand", 1, expand_item },
         { "Slice", 2, slice_end },
     };
+    bool named = node_is(n, "Identity") && n->in[0]->kind == OX_DIMS;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i] || n->in[i]->kind != OX_DIMS)
             continue;
@@ -169,6 +179,8 @@ bool dims_step(Rewrite *rw, Node *n)
         if (!ox_ok(n->in[i]))
             return false;
     }
+    if (named && can_carry_name(n))
+        replace(rw, n->out[0], n->in[0]);
     return !ctx_failed(rw->cx);
 }
 
