@@ -1,1 +1,1 @@
-pt2onnx net.pt2 -v && echo *.onnx && pt2onnx show net.onnx
+pt2onnx net.pt2 -v --no-sandbox && echo *.onnx && pt2onnx show net.onnx

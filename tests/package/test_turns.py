@@ -42,6 +42,14 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.fixture(autouse=True)
+def interruptible():
+    """Ctrl-C is a KeyboardInterrupt, also where the tests run in the background of a shell, which ignores it there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def installed():
     pt2onnx.install()

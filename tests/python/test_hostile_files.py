@@ -46,9 +46,9 @@ def measured(path, out, *options):
     """How the conversion ended, as tests/hostile/measure.py says it."""
     sanitized = b"__asan_init" in open(oracle.PROGRAM, "rb").read()
     addresses, seconds = (1 << 46, 6 * SECONDS) if sanitized else (ADDRESSES, SECONDS)
-    command = [oracle.PROGRAM, path, "-o", str(out), "--limit", "heap=%d" % HEAP, *options]
+    command = [os.path.abspath(oracle.PROGRAM), os.path.basename(path), "-o", str(out), "--limit", "heap=%d" % HEAP, *options]
     done = subprocess.run([sys.executable, "-S", os.path.join(FOLDER, "measure.py"), str(addresses), str(seconds), *command],
-                          stdout=subprocess.PIPE, check=True)
+                          stdout=subprocess.PIPE, check=True, cwd=os.path.dirname(path))
     got = json.loads(done.stdout)
     assert "Sanitizer" not in got["err"], got["err"][-3000:]
     assert not re.search(r"[^\n\t -~]", got["err"]), repr(got["err"])

@@ -106,28 +106,27 @@ static bool own_arrays(Ctx *cx, struct DimRec *d)
     return true;
 }
 
-static void count_part(struct DimRec *r, Dim part)
+static void count_level(struct DimRec *r, Dim part)
 {
     if (part->levels >= r->levels)
         r->levels = part->levels + 1;
-    r->parts = part->parts < MAX_PARTS - r->parts ? r->parts + part->parts : MAX_PARTS;
 }
 
-/* Sets how deep and how large r is. False: what walks it would not come to an end, as of
- * n + n//2, said of itself again and again, which has 2^k parts. */
-static bool is_small(Ctx *cx, struct DimRec *r)
+/* Sets how deep r is. False: too deep for what walks it by recursion. How many parts it has when
+ * each shared one is counted again is no bound: 2^k of them come from k steps of n//2 + n%3, and
+ * what walks those remembers what it has seen. */
+static bool is_shallow(Ctx *cx, struct DimRec *r)
 {
-    r->levels = r->parts = 1;
+    r->levels = 1;
     if (r->kind == D_SUM)
         for (uint32_t i = 0; i < r->sum.n; i++)
             for (uint32_t k = 0; k < r->sum.term[i].n; k++)
-                count_part(r, r->sum.term[i].atom[k]);
+                count_level(r, r->sum.term[i].atom[k]);
     else
         for (uint32_t i = 0; i < r->of.n; i++)
-            count_part(r, r->of.arg[i]);
-    return (r->levels <= MAX_LEVELS && r->parts < MAX_PARTS) ||
-        fail(cx, E_LIMIT, "a size is computed from sizes %s",
-             r->levels > MAX_LEVELS ? "more than 1000 steps deep" : "in more than 100000 parts");
+            count_level(r, r->of.arg[i]);
+    return r->levels <= MAX_LEVELS ||
+        fail(cx, E_LIMIT, "a size is computed from sizes more than 1000 steps deep");
 }
 
 /* The one record equal to *r; r's arrays are copied when it is new. NULL without memory. */
@@ -143,7 +142,7 @@ static Dim intern(Ctx *cx, struct DimRec *r)
     for (; ds->slot[at]; at = (at + 1) & (ds->n_slot - 1))
         if (same_rec(ds->slot[at], r))
             return ds->slot[at];
-    if (!is_small(cx, r))
+    if (!is_shallow(cx, r))
         return NULL;
     struct DimRec *d = new(cx, struct DimRec);
     *d = *r;

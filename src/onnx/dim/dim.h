@@ -22,7 +22,7 @@ struct DimRec {
     uint8_t kind;
     uint32_t id; /* in order of making */
     uint32_t hash;
-    uint32_t levels, parts; /* as a tree: how deep, and how many symbols and operators */
+    uint32_t levels; /* how deep, as a tree */
     struct Dims *owner;
     Dim self;          /* an atom as the one factor of its term */
     struct DimRec *is; /* an atom that a fact has replaced */
@@ -97,8 +97,8 @@ struct Dims {
     Dim small[257]; /* 0..256 */
 };
 
-/* MAX_LEVELS, MAX_PARTS: what walks an expression goes down and through all of it. */
-enum { MAX_LEVELS = 1000, MAX_PARTS = 100000 };
+/* MAX_LEVELS: what walks an expression goes down all of it. */
+enum { MAX_LEVELS = 1000 };
 enum { MAX_TERMS = 256, MAX_DEGREE = 64, MAX_ARGS = 64, PROOF_DEPTH = 5, PROOF_BUDGET = 400 };
 #define NO_LOW INT64_MIN
 

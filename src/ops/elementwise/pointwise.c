@@ -93,6 +93,32 @@ static Ox wide_number(Op *op, const char *name)
     return x && ox_ok(x) && ox_rank(x) == 0 ? ox_cast(op->g, x, DT_FLOAT) : NULL;
 }
 
+/* Is x a sum, and none of the two a constant of one element, as an epsilon is? */
+static bool adds_no_epsilon(Ox x)
+{
+    if (!ox_ok(x) || x->kind != OX_NODE || !node_is(x->node, "Add"))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        Ox k = x->node->in[i];
+        if (ox_ok(k) && k->kind == OX_CONST && const_numel(k->k) == 1)
+            return false;
+    }
+    return true;
+}
+
+/* One divided by the root, as the fusers of ONNX Runtime read RMSNorm. The fuser of its session
+ * (1.31) takes whatever is added under the root for one epsilon, also a tensor of several elements:
+ * such a sum gets a Reciprocal, which the fuser does not look for. */
+static Ox lower_rsqrt(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox root = ox(op, "Sqrt", x);
+    if (adds_no_epsilon(x))
+        return ox(op, "Reciprocal", root);
+    Ox one = number_like(op, 1, x);
+    return ox(op, "Div", one, root);
+}
+
 static Ox lower_floor_divide(Op *op)
 {
     Ox a = arg(op, "self");
@@ -756,6 +782,7 @@ static Ox lower_glu(Op *op)
 
 const OpRow ops_pointwise[] = {
     LOWER(lower_glu, NULL, PLAIN, "aten::glu(Tensor self, int dim=-1) -> Tensor"),
+    LOWER(lower_rsqrt, "int-to-float(self)", PLAIN, "aten::rsqrt(Tensor self) -> Tensor"),
     LOWER(lower_floor_divide, BOTH, PLAIN,
           "aten::floor_divide(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"),
