@@ -447,7 +447,7 @@ static void against_integers(void **state)
 /* n//3 + n//2 + 1 of itself is k levels deep. */
 static void sizes_too_deep_to_walk_are_refused(void **state)
 {
-    enum { LEVELS = 1000 };
+    enum { LEVELS = 5000 };
     (void)state;
     Ctx *cx = ctx_new();
     Dim n = dim_sym(cx, str_of(cx, "N"));

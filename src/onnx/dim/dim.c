@@ -126,7 +126,7 @@ static bool is_shallow(Ctx *cx, struct DimRec *r)
         for (uint32_t i = 0; i < r->of.n; i++)
             count_level(r, r->of.arg[i]);
     return r->levels <= MAX_LEVELS ||
-        fail(cx, E_LIMIT, "a size is computed from sizes more than 1000 steps deep");
+        fail(cx, E_LIMIT, "a size is computed from sizes more than 5000 steps deep");
 }
 
 /* The one record equal to *r; r's arrays are copied when it is new. NULL without memory. */

@@ -98,7 +98,7 @@ struct Dims {
 };
 
 /* MAX_LEVELS: what walks an expression goes down all of it. */
-enum { MAX_LEVELS = 1000 };
+enum { MAX_LEVELS = 5000 };
 enum { MAX_TERMS = 256, MAX_DEGREE = 64, MAX_ARGS = 64, PROOF_DEPTH = 5, PROOF_BUDGET = 400 };
 #define NO_LOW INT64_MIN
 
