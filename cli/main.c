@@ -101,7 +101,7 @@ static void make_rows(Line *l, Option *rows)
         { NULL, 0, "rules", OPT_LIST, &l->rules, "FILE", "rules for operators of your own", NULL,
           true },
         { NULL, 0, "unknown", OPT_CHOICE, &l->unknown, "HOW",
-          "operators that nobody knows; refuse; custom: each is a node of the domain that is its "
+          "unknown operators; refuse; custom: each is a node of the domain that is its "
           "namespace",
           unknown_words, false },
         { "Weights", 0, "weights", OPT_CHOICE, &l->weights, "WHERE",
@@ -226,8 +226,8 @@ static void on_signal(int number)
     static const char out_of_time[] = "pt2onnx: the limit of processor time is reached\n";
     pt2onnx_remove_temporaries();
     if (number == SIGXCPU) {
-        ssize_t told = write(STDERR_FILENO, out_of_time, sizeof out_of_time - 1);
-        (void)told; /* nobody else is left to be told */
+        ssize_t written = write(STDERR_FILENO, out_of_time, sizeof out_of_time - 1);
+        (void)written; /* an error of this write cannot be reported anywhere */
     }
     signal(number, SIG_DFL);
     raise(number);

@@ -33,7 +33,7 @@ extern "C" {
 typedef enum {
     PT2ONNX_OK = 0,
     PT2ONNX_CANNOT_CONVERT =
-        1, /* the model uses something ONNX or pt2onnx cannot say, or needs to be told something */
+        1, /* the model uses something ONNX or pt2onnx cannot say, or needs to be given something */
     PT2ONNX_USAGE = 2,      /* an option is wrong */
     PT2ONNX_UNREADABLE = 3, /* damaged, not a saved program, over a limit, or an I/O error */
     PT2ONNX_BUG = 4
@@ -65,7 +65,7 @@ typedef enum { PT2ONNX_LOOPS_AUTO, PT2ONNX_LOOPS_KEEP, PT2ONNX_LOOPS_UNROLL } pt
 /* What the model writes to its own buffers and attributes: inputs NAME and outputs NAME.next;
  * dropped with a note; an error. */
 typedef enum { PT2ONNX_STATE_IO, PT2ONNX_STATE_CONSTANT, PT2ONNX_STATE_REFUSE } pt2onnx_state;
-/* An operator that nobody knows: an error; a node of a custom domain, which is its namespace. */
+/* An unknown operator: an error; a node of a custom domain, which is its namespace. */
 typedef enum { PT2ONNX_UNKNOWN_REFUSE, PT2ONNX_UNKNOWN_CUSTOM } pt2onnx_unknown;
 typedef enum { PT2ONNX_TARGET_ORT, PT2ONNX_TARGET_ONNX } pt2onnx_target;
 

@@ -403,7 +403,7 @@ static Str graph_name(Ctx *cx, const Program *p)
 }
 
 /* "my.domain=2", "y.0=batch": the text behind the equals sign. */
-static Str told(Ctx *cx, const char *const *texts, size_t n, Str key)
+static Str value_given_for(Ctx *cx, const char *const *texts, size_t n, Str key)
 {
     for (size_t i = 0; i < n; i++)
         if (strncmp(texts[i], key->s, key->len) == 0 && texts[i][key->len] == '=')
@@ -414,7 +414,8 @@ static Str told(Ctx *cx, const char *const *texts, size_t n, Str key)
 static void set_versions(Session *s, ModelInfo *info)
 {
     for (size_t i = 0; i < info->domains.n; i++) {
-        Str version = told(s->cx, s->o.domains, s->o.n_domains, info->domains.at[i].domain);
+        Str version = value_given_for(s->cx, s->o.domains, s->o.n_domains,
+                                      info->domains.at[i].domain);
         if (version)
             info->domains.at[i].version = strtoll(version->s, NULL, 10);
     }

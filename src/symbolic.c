@@ -330,7 +330,7 @@ void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_ty
     Dim dim[MAX_RANK];
     Ox v = handle && handle <= c->handle.n ? c->handle.at[handle - 1] : NULL;
     if (!v || type->rank > MAX_RANK || type->dtype <= DT_NONE || type->dtype >= DT_COUNT) {
-        fail(cx, E_USAGE, "a type was told for handle %u, which has none", handle);
+        fail(cx, E_USAGE, "a type was given for handle %u, which has none", handle);
         return;
     }
     if (v->kind != OX_NODE || v->node->op)

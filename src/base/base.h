@@ -297,9 +297,9 @@ MUST_USE bool out_commit(Ctx *cx, OutFile **files,
  * signal handler, as the last thing before it dies. The library itself installs no handler. */
 void out_remove_all(void);
 
-/* From now on the process, for all of its life, opens no file, starts no process and talks to
- * nobody (sandbox.c): for when the inputs and outputs of the context are open. What the kernel
- * lacks is left out with a note of kind NOTE_INFO. */
+/* From now on the process, for all of its life, opens no file, starts no process and
+ * connects to none (sandbox.c): for when the inputs and outputs of the context are open. What the
+ * kernel lacks is left out with a note of kind NOTE_INFO. */
 void sandbox_enter(Ctx *cx);
 
 #ifdef PT2ONNX_FAULTS

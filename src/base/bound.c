@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum {
-    STACK_USED = 6 << 20, /* of the 8 MB that a thread has where nobody says otherwise */
+    STACK_USED = 6 << 20, /* of the 8 MB that a thread has by default */
     LOOK_AFTER = 4096,    /* pieces of work between two looks at the clock */
     VALUES_A_STEP = 4,    /* a statement costs so much more than a look at a value */
     NS_PER_S = 1000000000,

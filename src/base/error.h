@@ -1,4 +1,4 @@
-/* error.h - the context of one conversion, how a failure is told, and where it happened.
+/* error.h - the context of one conversion, how a failure is reported, and where it happened.
  *
  * Whoever fails states only the reason: `return fail(cx, E_VALUE, "dim %d is out of range", d);`.
  * The position is the chain of Where records on the C stack, pushed one per record, function,
@@ -136,7 +136,7 @@ void count_values(Ctx *cx, uint64_t n);
 void count_work(Ctx *cx);
 void check_time(Ctx *cx);
 
-/* What the user must be told though nothing failed: one line each, equal ones once. Those made
+/* What the user must know though nothing failed: one line each, equal ones once. Those made
  * between keep_begin and keep_end (by a loader) survive restarts, the others are made again by the
  * evaluation. */
 typedef enum {

@@ -3,7 +3,7 @@
  *
  * An operator goes to the first that knows it, in the order of the table asked[]: what needs the
  * evaluator itself (raise, wait, stacked lists, higher-order operators), then builtin.c (values
- * that are not tensors), then op_call, which refuses what nobody knows. Each function and module
+ * that are not tensors), then op_call, which refuses an unknown operator. Each function and module
  * pushes a Where record, so that an error and a node can say where in the user's model they come
  * from. */
 #include "eval/branch/choice.h"

@@ -98,7 +98,7 @@ DType dtype_of_storage(Str global,
 /* ---- torchscript_load.c, torchscript_tensor.c, torchscript_name.c, torchscript_state.c,
  * torchscript_debug.c: the archive ---- */
 
-/* A storage record. Tensors that see the same one are told by its pointer. */
+/* A storage record. Tensors that share one have the same pointer to it. */
 typedef struct SavedStorage {
     Str record; /* "data/12" */
     Bytes bytes;

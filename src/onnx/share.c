@@ -152,8 +152,8 @@ static Str calls_of(Ctx *cx, const Node *n)
 static bool same_calls(const Node *old, const Node *n)
 {
     Ctx *cx = n->graph->cx;
-    bool told = old->at && (n->at || cx->at);
-    return !told || calls_of(cx, old) == calls_of(cx, n);
+    bool known = old->at && (n->at || cx->at);
+    return !known || calls_of(cx, old) == calls_of(cx, n);
 }
 
 static Node *find_equal(const Node *n, uint32_t hash)

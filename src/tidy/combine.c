@@ -14,14 +14,14 @@
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)
 {
-    const int64_t *told;
+    const int64_t *given;
     size_t count;
     *rank = ox_rank(n->out[0]);
     if (*rank < 0)
         return false;
-    bool has = node_ints(n, "perm", &told, &count);
+    bool has = node_ints(n, "perm", &given, &count);
     for (int i = 0; i < *rank; i++)
-        perm[i] = has ? told[i] : *rank - 1 - i;
+        perm[i] = has ? given[i] : *rank - 1 - i;
     return true;
 }
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* ---- nobody uses them ---- */
+/* ---- their results are not used ---- */
 
 typedef struct Live {
     Ctx *cx;

@@ -1,12 +1,12 @@
 /* modules.c - calls of modules as functions of the model: what export_modules_as_functions asks
  * for.
  *
- * One idea: a node knows, by its place, the calls of modules that it stands in (WHERE_CALLS, told
- * by who hands a trace over). Before any pass joins nodes, a border goes into each value between
- * two calls, a node that no pass knows, so that nothing is joined across it. When all is done
- * borders go, and the nodes of a call move into a graph of their own, the body of a function
- * (FUNCTION_BODY), which wire.c writes once for all calls of an equal body. Calls within a call are
- * cut out of its body in the same way.
+ * One idea: a node knows, by its place, the calls of modules that it stands in (WHERE_CALLS,
+ * which whoever hands a trace over gives). Before any pass joins nodes, a border goes into each
+ * value between two calls, a node that no pass knows, so that nothing is joined across it. When all
+ * is done borders go, and the nodes of a call move into a graph of their own, the body of a
+ * function (FUNCTION_BODY), which wire.c writes once for all calls of an equal body. Calls within a
+ * call are cut out of its body in the same way.
  *
  * A body sees nothing of outside: values, and weights, that its nodes need are its inputs in the
  * order of their first use. Constants of the program are in it. A call is cut out only when no way

@@ -4,7 +4,7 @@
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {
-    { "drop-unused", pass_unused, "remove nodes whose values nobody uses" },
+    { "drop-unused", pass_unused, "remove nodes whose values are not used" },
     { "complex-to-pairs", pass_complex, "make complex values float tensors with a last axis of 2" },
     { "part-modules", pass_borders, "keep apart the modules that become functions" },
     { "drop-identities", pass_identities,

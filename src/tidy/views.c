@@ -146,9 +146,9 @@ static Ox moved(Rewrite *rw, const Node *n, Ox from)
     int count = 0;
     int rank = ox_rank(turn->out[0]);
     const int64_t *perm;
-    size_t told;
+    size_t n_perm;
     if (turn->graph != g || !is_between(rw, turn->out[0]) || rank < 1 || ox_rank(n->out[0]) < 0 ||
-        !node_ints(turn, "perm", &perm, &told) ||
+        !node_ints(turn, "perm", &perm, &n_perm) ||
         !split_axes(rw->cx, turn->out[0], n->out[0], first))
         return NULL;
     Dim shape[MAX_RANK];

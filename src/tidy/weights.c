@@ -19,12 +19,12 @@ static Ox there(Ox v) { return ox_ok(v) ? v : NULL; }
 
 static const Const *transposed(Ctx *cx, const Node *n, const Const *k)
 {
-    const int64_t *told;
+    const int64_t *given;
     size_t count;
     int perm[MAX_RANK];
-    bool has = node_ints(n, "perm", &told, &count);
+    bool has = node_ints(n, "perm", &given, &count);
     for (int i = 0; i < k->rank; i++)
-        perm[i] = has ? (int)told[i] : k->rank - 1 - i;
+        perm[i] = has ? (int)given[i] : k->rank - 1 - i;
     return const_permute(cx, k, perm);
 }
 

@@ -23,7 +23,7 @@ typedef struct InputFact {
 
 typedef struct StateFact {
     Str name;
-    uint32_t loose;
+    uint32_t varying;
 } StateFact;
 typedef struct KeyFact {
     Str name;
@@ -126,19 +126,19 @@ bool facts_any_state(Ctx *cx) { return facts_of(cx)->states.n > 0; }
 const uint32_t *facts_state(Ctx *cx, Str name)
 {
     const StateFact *s = state_of(cx, name);
-    return s ? &s->loose : NULL;
+    return s ? &s->varying : NULL;
 }
 
-bool facts_add_state(Ctx *cx, Str name, uint32_t loose)
+bool facts_add_state(Ctx *cx, Str name, uint32_t varying)
 {
     StateFact *known = state_of(cx, name);
     if (known) {
-        known->loose |= loose;
+        known->varying |= varying;
         return true;
     }
     keep_begin(cx);
     bool added = vec_push(cx, &facts_of(cx)->states,
-                          (StateFact){ str_n(cx, name->s, name->len), loose });
+                          (StateFact){ str_n(cx, name->s, name->len), varying });
     keep_end(cx);
     return added;
 }

@@ -59,7 +59,7 @@ bool rank_may_vary(Ctx *cx);
 void rank_varies(Ctx *cx, Ox v, Type usual);
 /* That type, with v's dtype; NULL where v is no such value, nor computed from one by element. */
 Type facts_usual(Ctx *cx, Ox v);
-/* May a list hold tensors of different ranks, as a sequence whose items nobody reads? If so, the
+/* May a list hold tensors of different ranks, as a sequence whose items are never read? If so, the
  * caller has such a list, and the evaluation counts as one with values of several ranks. */
 bool facts_lists_of_ranks(Ctx *cx);
 /* The evaluation has failed. Had it values of several ranks? From now on there are none: true, and
@@ -74,7 +74,7 @@ const uint32_t *facts_state(Ctx *cx, Str name);
 bool facts_any_state(Ctx *cx);
 /* State `name` is an input from the next evaluation on, with those axes too. False without memory;
  * the caller asks for the restart. So the two below. */
-bool facts_add_state(Ctx *cx, Str name, uint32_t loose);
+bool facts_add_state(Ctx *cx, Str name, uint32_t varying);
 /* What state that is not in the file, or grows, holds after a run. items: one of the enum, or the
  * number of tensors of a tuple, named NAME.0, NAME.1, .. A size that only the run knows is -1. */
 enum { STATE_TENSOR = -1, STATE_NUMBER = -2, STATE_TENSORS = -3, STATE_NUMBERS = -4 };

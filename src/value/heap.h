@@ -39,8 +39,8 @@ void storage_set(Ctx *cx, Storage *st, Ox v); /* of any tensor: use tensor_write
 /* ---- writes of the evaluator ---- */
 
 /* These make a container what it is behind a branch or in an iteration. They are logged as the
- * others are, but nothing becomes invalid. list_become: l holds what `from` does, which nobody may
- * use afterwards. */
+ * others are, but nothing becomes invalid. list_become: l holds what `from` does, which must
+ * not be used afterwards. */
 void list_become(Ctx *cx, List *l, const List *from);
 void dict_become(Ctx *cx, Dict *d, const Dict *from);
 void list_put(Ctx *cx, List *l, int64_t i, Value v);   /* one item; i == n: one more */

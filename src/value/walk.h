@@ -67,7 +67,7 @@ typedef struct Mapping {
     bool share_marks;
 } Mapping;
 Value val_map(Ctx *cx, Value v, Mapping m);
-/* v with containers of its own, which nobody else changes. */
+/* v with containers of its own, which no other code changes. */
 Value containers_copy(Ctx *cx, Value v);
 /* v as it is now, for what may be v later: copies that become invalid whenever the containers of v
  * themselves do. */

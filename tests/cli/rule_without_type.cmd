@@ -1,4 +1,4 @@
-# an operator of the user's own, whose rank nobody told: the rule is what can say it
+# a custom operator whose rank is unknown: the rule can give it
 cat > my.rules <<'RULES'
 aten::relu(Tensor self) -> Tensor
     = my.domain::Mine(self)

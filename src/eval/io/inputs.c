@@ -116,7 +116,7 @@ static void index_specs(Inputs *in)
 
 /* ---- one tensor ---- */
 
-/* A symbol for an axis that nobody named: batch.image, axis 1 -> batch_image_1. */
+/* A symbol for an axis without a name: batch.image, axis 1 -> batch_image_1. */
 static Dim free_dim(Inputs *in, Str path, int axis)
 {
     Ctx *cx = in->ev->cx;

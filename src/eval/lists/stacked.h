@@ -2,14 +2,14 @@
  *
  * A list that grows in a loop that stays, or differently in the two branches of an If, is one
  * tensor whose axis 0 is the list; its items are tensors of one type, or ints, floats or bools.
- * What was appended last stays apart until somebody looks at the list: then a loop that only fills
- * the list finds that nobody has, and gives the items as a scan output.
+ * What was appended last stays apart until the list is read: a loop that only fills the list finds
+ * it unread, and gives the items as a scan output.
  *
  * A list of tuples, dicts or objects is a list for each of their parts: structure of arrays. A list
  * of lists is a list of the tensors that those make, unless all have one length that is known.
  *
  * The last resort is an ONNX sequence: for tensors of one dtype whose sizes differ (the list is
- * *ragged*). Where even their ranks do, nobody may read an item. */
+ * *ragged*). Where even their ranks differ, items must not be read. */
 #ifndef PT2ONNX_EVAL_STACKED_H
 #define PT2ONNX_EVAL_STACKED_H
 

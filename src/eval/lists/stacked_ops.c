@@ -3,7 +3,7 @@
  *
  * A row says for which lists an operator is known: of numbers, of tensors of one size (both one
  * tensor to ONNX), of tensors whose sizes differ (a sequence) or whose ranks do (a sequence too,
- * but nobody reads an item), or of lists (one or the other). Positions are Python's: they count
+ * whose items must not be read), or of lists (one or the other). Positions are Python's: they count
  * from the end when negative, and slices clamp. What has no row is refused. */
 #include "eval/lists/stacked_ops.h"
 

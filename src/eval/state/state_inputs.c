@@ -3,7 +3,7 @@
 #include "eval/branch/carry.h"
 #include "eval/state/state.h"
 
-static Dim loose_dim(Ctx *cx, Str name, int axis)
+static Dim varying_dim(Ctx *cx, Str name, int axis)
 {
     return dim_sym(cx, str_fmt(cx, "%s_%d", name->s, axis));
 }
@@ -13,11 +13,11 @@ static Dim loose_dim(Ctx *cx, Str name, int axis)
 static Ox feed(Eval *ev, Str name, Ox now)
 {
     Dim dim[MAX_RANK];
-    const uint32_t *loose = facts_state(ev->cx, name);
-    if (!loose || *loose & UNLOOKED || !ox_ok(now) || now->kind != OX_CONST)
+    const uint32_t *varying = facts_state(ev->cx, name);
+    if (!varying || *varying & UNLOOKED || !ox_ok(now) || now->kind != OX_CONST)
         return NULL;
     for (int i = 0; i < ox_rank(now); i++)
-        dim[i] = *loose >> i & 1 ? loose_dim(ev->cx, name, i) : ox_dim(now, i);
+        dim[i] = *varying >> i & 1 ? varying_dim(ev->cx, name, i) : ox_dim(now, i);
     Ox v = graph_input(ev->p->graph, name, type_tensor(ev->cx, ox_dtype(now), ox_rank(now), dim));
     graph_input_default(v, now->k);
     for (int i = 0; i < ox_rank(now); i++)

@@ -17,7 +17,7 @@ static bool learn_shape(Eval *ev, Str name, Value v)
 {
     Ctx *cx = ev->cx;
     StateShape shape = { .name = name, .items = v.tag == V_TUPLE ? (int)v.tuple->n : STATE_TENSOR };
-    uint32_t loose = 0;
+    uint32_t varying = 0;
     check_stack(cx);
     count_values(cx, 1);
     if (val_is_plain_number(v)) {
@@ -37,9 +37,9 @@ static bool learn_shape(Eval *ev, Str name, Value v)
     for (int i = 0; i < t->rank; i++)
         if (!dim_known(t->dim[i], &shape.dim[i])) {
             shape.dim[i] = -1;
-            loose |= 1u << i;
+            varying |= 1u << i;
         }
-    return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, loose);
+    return facts_add_state_shape(cx, shape) && facts_add_state(cx, name, varying);
 }
 
 /* The error why this state cannot be an input and an output, with what to do. */
@@ -83,11 +83,11 @@ static bool mode_decides(Eval *ev, SourceId at, Str name, bool *ok)
 /* The axes, as a set of bits, whose size a run changes: symbols from the next evaluation on. */
 static uint32_t sizes_that_change(Ctx *cx, Ox in, Ox next)
 {
-    uint32_t loose = 0;
+    uint32_t varying = 0;
     for (int i = 0; i < ox_rank(in); i++)
         if (dim_eq(cx, ox_dim(in, i), ox_dim(next, i)) != YES && dim_known(ox_dim(in, i), NULL))
-            loose |= 1u << i;
-    return loose;
+            varying |= 1u << i;
+    return varying;
 }
 
 /* State `name` is `next` after the run. */
@@ -112,14 +112,14 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
         return no_input(ev, at, name,
                         str_fmt(cx, "it is %s before a run and %s after it",
                                 type_text(cx, in->type)->s, type_text(cx, next->type)->s));
-    uint32_t loose = sizes_that_change(cx, in, next);
-    if (loose && known && (*known & loose) == loose)
+    uint32_t varying = sizes_that_change(cx, in, next);
+    if (varying && known && (*known & varying) == varying)
         return no_input(ev, at, name,
                         str_fmt(cx, "it is %s after a run, and the model needs it to be %s",
                                 type_text(cx, next->type)->s, type_text(cx, in->type)->s));
-    if (loose) {
+    if (varying) {
         s->restart = true;
-        return facts_add_state(cx, name, loose);
+        return facts_add_state(cx, name, varying);
     }
     for (size_t i = 0; i < s->names.n; i++)
         if (s->names.at[i] == name)

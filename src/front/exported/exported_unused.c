@@ -2,8 +2,8 @@
  *
  * torch writes the checks of a size as nodes: sym_size, ge, _assert_scalar. The assertions are
  * dropped (exported_node.c), and what was computed for them goes here, so that nothing is demanded
- * of an operator whose result nobody needs. Only operators on numbers go: they have no effect.
- * Tensors that nobody uses stay, for the evaluator emits nothing for them anyway and the recorded
+ * of an operator whose result is not needed. Only operators on numbers go: they have no effect.
+ * Unused tensors stay, for the evaluator emits nothing for them anyway and the recorded
  * types are compared. */
 #include "front/exported/exported.h"
 

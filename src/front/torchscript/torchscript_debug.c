@@ -52,7 +52,7 @@ static void read_entries(Ctx *cx, Debug *d, const Pickle *all)
 static void read_debug(Ctx *cx, Debug *d)
 {
     Slice data;
-    Error told = cx->error;
+    Error before = cx->error;
     d->tried = true;
     cx->error = (Error){ 0 };
     keep_begin(cx);
@@ -62,7 +62,7 @@ static void read_debug(Ctx *cx, Debug *d)
             read_entries(cx, d, all);
     }
     keep_end(cx);
-    cx->error = told;
+    cx->error = before;
 }
 
 /* Does the entry say anything? Without pieces it only ends the one before. */

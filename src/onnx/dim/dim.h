@@ -46,7 +46,7 @@ struct DimRec {
         struct {
             Str name;
             int64_t lo, hi;
-            bool fresh;      /* made by dim_fresh: nobody's input */
+            bool fresh;      /* made by dim_fresh: the size of no input */
             int64_t example; /* dim_set_example's; -1: none, -2: several */
             Ox origin;
             int axis;

@@ -58,11 +58,11 @@ typedef struct Window {
 
 static void read_each(const Node *n, const char *attr, int count, int64_t otherwise, int64_t *out)
 {
-    const int64_t *told;
+    const int64_t *given;
     size_t have;
-    bool has = node_ints(n, attr, &told, &have);
+    bool has = node_ints(n, attr, &given, &have);
     for (int i = 0; i < count; i++)
-        out[i] = has && (size_t)i < have ? told[i] : otherwise;
+        out[i] = has && (size_t)i < have ? given[i] : otherwise;
 }
 
 /* Where element `from` of an input plane lands with element `tap` of the kernel; -1: outside. */
@@ -172,9 +172,9 @@ typedef struct Taps {
 static bool one_of(const Node *n, const char *attr, const char *deflt, const char *const *names,
                    int count, int *out)
 {
-    const char *told = node_str(n, attr, deflt);
+    const char *given = node_str(n, attr, deflt);
     for (*out = 0; *out < count; (*out)++)
-        if (strcmp(told, names[*out]) == 0)
+        if (strcmp(given, names[*out]) == 0)
             return true;
     return false;
 }
@@ -321,13 +321,14 @@ static bool resize_axis(Ctx *cx, const Sampler *s, float scale, const double *fr
 static bool read_scales(const Fold *f, Spot place, float *scale)
 {
     const Data *x = &f->in[0];
-    const Data *told = f->node->n_in > 2 && f->in[2].numel ? &f->in[2] : NULL;
-    bool takes = !told ||
-        (told->dtype == DT_FLOAT && told->numel == x->rank && place != PLACE_CORNERS);
+    const Data *given = f->node->n_in > 2 && f->in[2].numel ? &f->in[2] : NULL;
+    bool takes = !given ||
+        (given->dtype == DT_FLOAT && given->numel == x->rank && place != PLACE_CORNERS);
     if (!takes)
         return false;
     for (int i = 0; i < x->rank; i++)
-        scale[i] = told ? ((const float *)told->at)[i] : (float)f->out->dims[i] / (float)x->dims[i];
+        scale[i] = given ? ((const float *)given->at)[i]
+                         : (float)f->out->dims[i] / (float)x->dims[i];
     return true;
 }
 

@@ -7,10 +7,10 @@
  *         = Log(Add(Exp(X), 1))
  *
  * Parameters of the head are what may stand there: any value, the same wherever the name stands
- * again. A name of one of the operator's attributes is a number that is told; `when NAME = literal`
- * says what an attribute is if that alternative fits, other guards are asked when all the rest
- * fits. `any` is any value. Add and Mul take their inputs in either order. cast(x, T) is a Cast to
- * T, or x itself where it has that type.
+ * again. A name of one of the operator's attributes is a number that is given; `when NAME =
+ * literal` says what an attribute is if that alternative fits, other guards are asked when all the
+ * rest fits. `any` is any value. Add and Mul take their inputs in either order. cast(x, T) is a
+ * Cast to T, or x itself where it has that type.
  *
  * One idea: what is left to match is a list of goals. The first is met in each way it can be, and
  * the others must hold after it. */
@@ -228,10 +228,10 @@ static bool attrs_are(Ctx *cx, const Node *n, const Tree *t)
         if (!attr_is(cx, n, v, &t->attr[i]))
             return false;
     for (int k = 0; k < n->n_attr; k++) {
-        bool told = false;
+        bool named = false;
         for (size_t i = 0; i < t->n_attr; i++)
-            told |= str_is(t->attr[i].name, n->attr[k].name);
-        if (!told && !onnx_says_default(cx, onnx_attr(v, n->attr[k].name), &n->attr[k]))
+            named |= str_is(t->attr[i].name, n->attr[k].name);
+        if (!named && !onnx_says_default(cx, onnx_attr(v, n->attr[k].name), &n->attr[k]))
             return false;
     }
     return true;
@@ -368,7 +368,7 @@ static Attr attr_of(const FormalAttr *a, double v, Str text)
 
 /* The attribute that a guard sets: `when approximate = "tanh"` gives the head's operator this
  * attribute. NULL: the guard is a question. */
-static const FormalAttr *told(const Find *f, const Guard *q)
+static const FormalAttr *given_attr(const Find *f, const Guard *q)
 {
     return q->kind == G_EQ && q->a->kind == N_NAME ? onnx_attr(f->op, q->a->s->s) : NULL;
 }
@@ -390,7 +390,7 @@ static bool accepted(Find *f, const Frame *root)
                                          f->bound.at[i].v.f, NULL);
     for (size_t i = 0; i < root->alt->guards.n; i++) {
         const Guard *q = root->alt->guards.at[i];
-        const FormalAttr *a = told(f, q);
+        const FormalAttr *a = given_attr(f, q);
         double v = 0;
         if (!a && !holds(f, root, q))
             return false;

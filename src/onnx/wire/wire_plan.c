@@ -53,9 +53,9 @@ static void name_value(Wire *w, Ox v, Str wish)
 static Str module_prefix(Wire *w, SourceId at)
 {
     Str path = place_module(w->cx, at);
-    Str told = place_names(w->cx, at);
-    if (told)
-        return told;
+    Str names = place_names(w->cx, at);
+    if (names)
+        return names;
     if (!path || path->len == 0)
         return str_of(w->cx, "");
     if (path == w->path)

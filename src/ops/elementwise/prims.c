@@ -302,7 +302,7 @@ const OpRow ops_prims[] = {
       .schema = "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor",
       .call = lower_fft,
       .text = "aten::_fft_c2r" },
-    REFUSE("a resized tensor keeps memory that nobody has written",
+    REFUSE("a resized tensor keeps memory that was never written",
            "prims::resize(Tensor(a!) a, SymInt[] shape) -> Tensor(a!)"),
     REFUSE("it is for the strides of memory, which ONNX has not",
            "prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset) "

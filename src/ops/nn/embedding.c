@@ -347,7 +347,7 @@ static bool unpruned(Op *op, Ox *indices, Ox *kept)
     if (!ox_ok(mapping) || ox_rank(mapping) != 1 ||
         dim_le(op->cx, ox_dim(mapping, 0), dim_int(op->cx, 1)) == UNKNOWN) {
         op_refuse(op,
-                  "a mapping of which nobody knows whether it is a single 0: that "
+                  "a mapping of which it is not known whether it is a single 0: that "
                   "stands for none");
         return false;
     }

@@ -546,10 +546,10 @@ const OpRow ops_strided[] = {
     REFUSE("a tensor that is laid over its own memory in place: use as_strided",
            "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
            "storage_offset=None) -> Tensor(a!)"),
-    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor",
+    REFUSE("memory of another size, whose new elements were never written: make a new tensor",
            "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
            "Tensor(a!)"),
-    REFUSE("memory of another size, whose new elements nobody wrote: make a new tensor",
+    REFUSE("memory of another size, whose new elements were never written: make a new tensor",
            "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? "
            "memory_format=None) -> Tensor(a!)"),
     REFUSE("a tensor that gives its memory up in place: make an empty one",

@@ -4,7 +4,7 @@
  *     Mul(X, Tanh(Softplus(X)))  ->  Mish(X)                   from opset 18 on
  *
  * Nothing is guessed: constants, axes and types are those of the formula, and what is computed on
- * the way is wanted by nobody else. All matches are made before anything changes, from the last
+ * the way has no other use. All matches are made before anything changes, from the last
  * node to the first, so that a formula is found whole before a part of it is. */
 #include "tidy/find/find.h"
 

@@ -1,6 +1,6 @@
 /* legal_parts.c - cutting and joining before opsets 10 (Slice with steps, or with bounds that data
- * tells), 11 (Pad of integers), 12 (the last of equal items, Einsum) and 13 (Split into sizes that
- * nobody knows), and a list of bools as a sequence.
+ * tells), 11 (Pad of integers), 12 (the last of equal items, Einsum) and 13 (Split into
+ * unknown sizes), and a list of bools as a sequence.
  *
  * One idea: what an older operator has no words for is named item by item, as a Gather of
  * counts. */

@@ -5,7 +5,7 @@
  * onnx/forms.c makes in place (attributes that became inputs). What a rule or function emits is
  * itself legalised. Last come types: exact casts where the target's signature, or ONNX Runtime's
  * kernel, does not take one (legal_types.c). What an older opset cannot say at all is refused with
- * the opset that could; all refusals are told, not only the first. */
+ * the opset that could; all refusals are reported, not only the first. */
 #include "tidy/legal/legal.h"
 
 #include <float.h>
