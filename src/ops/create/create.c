@@ -416,10 +416,19 @@ static Ox eye(Op *op, Dim rows, Dim columns)
     return ox_ok(ones) ? ox_cast(op->g, ones, t) : ones;
 }
 
+static bool is_negative(Dim d)
+{
+    int64_t n;
+    return dim_known(d, &n) && n < 0;
+}
+
 static Ox lower_eye(Op *op)
 {
     Dim n = arg_dim_expr(op, "n");
     Dim m = op->row->datum ? arg_dim_expr(op, "m") : n;
+    if (is_negative(n) || is_negative(m))
+        return op_fail(op, E_VALUE, "n and m must be greater or equal to 0, got %s and %s",
+                       dim_text(op->cx, n)->s, dim_text(op->cx, m)->s);
     return eye(op, n, m);
 }
 

@@ -133,6 +133,8 @@ static Ox lift_rank(Op *op, Ox x, int n)
     return ox(op, "Unsqueeze", x, at);
 }
 
+/* x repeated `repeats` times along each axis, of which there are at least as many as x has: missing
+ * ones in front are new. [2,3] by (4, 1, 2) is [4,2,6]. */
 static Ox tiled(Op *op, Ox x, Dims repeats)
 {
     int rank, n = (int)repeats.n;
@@ -140,8 +142,13 @@ static Ox tiled(Op *op, Ox x, Dims repeats)
     if (ctx_failed(op->cx) || !need_rank(op, x, -1, &rank))
         return POISON;
     x = lift_rank(op, x, n);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        int64_t times;
+        if (dim_known(repeats.at[i], &times) && times < 0)
+            return op_fail(op, E_VALUE, "the number of repeats is negative: %lld",
+                           (long long)times);
         ones &= dim_is(repeats.at[i], 1);
+    }
     if (ones || !ox_ok(x))
         return x;
     Ox by = ox_dims(op->g, repeats.at, (size_t)n);

@@ -588,6 +588,10 @@ static Ox expand_sizes(Op *op, Ox x, Dims sizes)
                            "leading, non-existing dimension %d",
                            i);
         dims[i] = dim_is(sizes.at[i], -1) ? own : sizes.at[i];
+        int64_t size;
+        if (dim_known(dims[i], &size) && size < 0)
+            return op_fail(op, E_VALUE, "expand: the size %lld at dimension %d is negative",
+                           (long long)size, i);
         if (own && dim_eq(op->cx, own, dim_int(op->cx, 1)) == NO &&
             !dim_require(
                 op->cx, own, dims[i],
