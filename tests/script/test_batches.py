@@ -516,3 +516,23 @@ def test_runtimes_without_that_fault_get_plain_layers(tmp_path):
     save(Recurrent("LSTM"), "scripted", None, str(tmp_path / "model.pt"))
     oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[5,N,4]", "--target=onnx")
     assert "Pad" not in kinds(tmp_path / "model.onnx")
+
+
+class Grouped(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.GroupNorm(2, 8)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+@pytest.mark.parametrize("size, whole", (("N", False), ("N=1..64", True)))
+def test_group_norm_of_no_sample(size, whole, tmp_path):
+    model, out = Grouped().eval(), tmp_path / "model.onnx"
+    save(model, "scripted", None, str(tmp_path / "model.pt"))
+    oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[%s,8,H,6]" % size, "--opset=21")
+    assert ("GroupNormalization" in kinds(out)) == whole
+    with torch.no_grad():
+        runs = runs_of(model, [(8, 5, 6)], 0)
+    oracle.run(out, [r for r in runs if r[0][0].shape[0] or not whole])
