@@ -169,6 +169,16 @@ static Ox per_channel(Graph *g, Ox v, int rank)
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)rank - 1));
 }
 
+/* Does n have an attribute, which is a float32, that float64 inputs need with more digits? An
+ * epsilon of 1e-5 rounded to float32 shows in doubles of little variance. */
+static bool loses_digits(const Node *n)
+{
+    bool inexact = false;
+    for (int i = 0; i < n->n_attr; i++)
+        inexact |= n->attr[i].kind == ATTR_FLOAT && (double)(float)n->attr[i].f != n->attr[i].f;
+    return inexact && n->n_in > 0 && n->in[0] && ox_dtype(n->in[0]) == DT_DOUBLE;
+}
+
 /* ONNX Runtime 1.31 has no kernel for GroupNormalization. The parts that it takes instead fail at a
  * batch of 0, those of legal_group_norm() do not. */
 static bool fails_at_batch(const Legal *l, Ox x)
@@ -200,7 +210,8 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
     Ox x = n->in[0];
     int rank = ox_rank(x);
     int64_t groups = node_int(n, "num_groups", 1);
-    if (rank < 2 || (l->target >= OPSET && !fails_at_batch(l, x)))
+    bool stays = l->target >= OPSET && !loses_digits(n) && !fails_at_batch(l, x);
+    if (rank < 2 || stays)
         return AS_IT_IS;
     Dim rest, all = dim_product(l->cx, x->type->dim + 1, rank - 1);
     bool divides = dim_divide(l->cx, all, dim_int(l->cx, groups), &rest);
@@ -556,16 +567,6 @@ static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
     case RULE_NO_MATCH: return AS_IT_IS;
     default:            return REFUSED;
     }
-}
-
-/* Does n have an attribute, which is a float32, that float64 inputs need with more digits? An
- * epsilon of 1e-5 rounded to float32 shows in doubles of little variance. */
-static bool loses_digits(const Node *n)
-{
-    bool inexact = false;
-    for (int i = 0; i < n->n_attr; i++)
-        inexact |= n->attr[i].kind == ATTR_FLOAT && (double)(float)n->attr[i].f != n->attr[i].f;
-    return inexact && n->n_in > 0 && n->in[0] && ox_dtype(n->in[0]) == DT_DOUBLE;
 }
 
 static Verdict alternative(Legal *l, Node *n, Ox *out)
