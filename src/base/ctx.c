@@ -43,6 +43,7 @@ void ctx_restart(Ctx *cx)
     cx->at = NULL;
     cx->dims = NULL;
     cx->heap = NULL;
+    cx->autograd = NULL;
     cx->types = NULL;
     places_forget(cx);
 }

@@ -3,6 +3,7 @@
  * PyTorch prints a type next to every parameter, and values carry their own kind. So only
  * TorchScript's few implicit conversions happen here, and an unknown type is never an error. */
 #include "eval/lists/stacked.h"
+#include "value/autograd.h"
 
 static bool is(const TypeExpr *t, const char *name) { return str_is(t->name, name); }
 
@@ -25,7 +26,7 @@ static bool scalar_of_tensor(Eval *ev, Value v, const TypeExpr *t, const char *w
     if (ox_ok(x) && ox_rank(x) > 0 && !dim_is(type_numel(ev->cx, x->type), 1))
         return fail(ev->cx, E_VALUE, "%s: a tensor of type %s cannot become a %s", what,
                     type_text(ev->cx, x->type)->s, t->name->s);
-    Value n = val_number_of(ev->g, x);
+    Value n = autograd_number(ev->g, x);
     *out = is(t, "float") ? to_float(ev, n) : n;
     return !ctx_failed(ev->cx);
 }

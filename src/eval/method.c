@@ -3,6 +3,7 @@
  * x.f(y) is aten::f(x, y). */
 #include "eval/builtin/builtin.h"
 #include "eval/lists/stacked_ops.h"
+#include "value/autograd.h"
 
 /* What Python makes of an element of type t: *elem names it, the result is the type that a stacked
  * list of such numbers has. */
@@ -43,7 +44,7 @@ static bool nested_list(Eval *ev, Ox v, int64_t *room, Value *out)
     Ctx *cx = ev->cx;
     int64_t n;
     if (ox_rank(v) == 0) {
-        *out = val_number_of(ev->g, v);
+        *out = autograd_number(ev->g, v);
         return !ctx_failed(cx);
     }
     if (ox_rank(v) < 0)

@@ -3,6 +3,7 @@
 #include "eval/branch/branch.h"
 #include "eval/lists/stacked.h"
 #include "eval/loop/loop.h"
+#include "value/autograd.h"
 
 void assign_slot(Eval *ev, uint32_t slot, Value v) { obj_set(ev->cx, ev->frame->locals, slot, v); }
 
@@ -150,7 +151,7 @@ bool condition_of(Eval *ev, Value v, Value *out)
     if (!must_be_set(ev, v))
         return false;
     if (v.tag == V_TENSOR)
-        *out = v = val_number_of(ev->g, tensor_read(ev->g, v.t));
+        *out = v = autograd_number(ev->g, tensor_read(ev->g, v.t));
     if (v.tag == V_SYMINT)
         *out = val_rel(ev->cx, REL_NE, v.dim, dim_int(ev->cx, 0));
     if (v.tag == V_SYMFLOAT) {
@@ -232,7 +233,7 @@ static Flow run_for(Eval *ev, const Stmt *s)
     if (!eval_expr(ev, s->value, &count) || !must_be_set(ev, count))
         return flow_of_failure(ev);
     if (count.tag == V_TENSOR)
-        count = val_number_of(ev->g, tensor_read(ev->g, count.t));
+        count = autograd_number(ev->g, tensor_read(ev->g, count.t));
     if (count.tag == V_POISON)
         return FLOW_NEXT;
     if (count.tag != V_SYMINT && count.tag != V_INT) {

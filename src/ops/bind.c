@@ -6,6 +6,7 @@
  * call may be kept to read a view again, and lists change. */
 #include "ops/internal.h"
 #include "value/walk.h"
+#include "value/autograd.h"
 
 /* A Python number, symbolic or not. */
 static bool is_number(Value v)
@@ -52,7 +53,7 @@ static bool number_from(Binder *b, Value v, ArgBase base, Value *out)
 {
     if (!b->convert || !zero_dim(v))
         return false;
-    *out = val_number_of(b->g, tensor_read(b->g, v.t));
+    *out = autograd_number(b->g, tensor_read(b->g, v.t));
     if (base == A_FLOAT && out->tag == V_INT)
         *out = val_float((double)out->i);
     return val_ok(*out);

@@ -4,6 +4,7 @@
  * destination's type and write through it; `view_copy` is the view without its aliasing. What a row
  * returns is compared with what the file recorded. */
 #include "ops/internal.h"
+#include "value/autograd.h"
 #include "value/walk.h"
 
 /* The most results that a call writes to tensors of its caller: linalg_lstsq has four. */
@@ -467,7 +468,7 @@ static Value store(Op *op, Tensor *dest, Value result)
     Ox v = tensor_read(op->g, result.t);
     if (!ox_ok(v) || !can_store(op, tensor_type(dest), v) || !may_write_copies(op, dest))
         return val_poison();
-    if (!tensor_write(op->g, dest, ox_cast(op->g, v, t)))
+    if (!tensor_write(op->g, dest, autograd_result(op->g, ox_cast(op->g, v, t))))
         return val_poison();
     return (Value){ .tag = V_TENSOR, .t = dest };
 }
@@ -808,8 +809,11 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
     Value v = call_named(&op, name, overload, args, n);
     if (ctx_failed(g->cx) || !check_expect(&op, v))
         v = val_poison();
-    else if (op.call && !(here.up && here.up->kind == WHERE_OP)) /* the program's, no lowering's */
+    else if (op.call &&
+             !(here.up && here.up->kind == WHERE_OP)) { /* the program's, no lowering's */
         result_layout(&op, args, n, v);
+        result_gradient(&op, args, n, &v);
+    }
     g->cx->at = here.up;
     return v;
 }

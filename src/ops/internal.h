@@ -76,6 +76,8 @@ Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound);
 void call_set_row(OpCall *call, const Candidate *c);
 /* Say of each new tensor among the results v whether it is contiguous (result_layout.c). */
 void result_layout(Op *op, const OpArg *args, size_t n, Value v);
+/* Make each result that requires a gradient a value of its own (result_gradient.c). */
+void result_gradient(Op *op, const OpArg *args, size_t n, Value *v);
 /* Run a view row: a view, the argument itself, or a copy (view_call.c). */
 Value call_view(Op *op, CallForm form);
 

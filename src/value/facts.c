@@ -50,6 +50,7 @@ typedef struct Symbol {
 typedef struct Facts {
     int restarts;
     size_t n_inputs; /* of the latest evaluation */
+    bool gradients;  /* the program asks for gradients */
     bool one_rank;   /* an evaluation with values of several ranks has failed */
     VEC(InputFact) facts;
     VEC(StateFact) states;
@@ -596,6 +597,14 @@ void rank_varies(Ctx *cx, Ox v, Type usual)
 {
     if (ox_ok(v) && usual)
         map_put(cx, &facts_of(cx)->seen->usual, v, usual);
+}
+
+bool facts_gradients(Ctx *cx) { return facts_of(cx)->gradients; }
+
+bool facts_use_gradients(Ctx *cx)
+{
+    facts_of(cx)->gradients = true;
+    return fail(cx, E_RESTART, "the program asks for gradients");
 }
 
 bool facts_lists_of_ranks(Ctx *cx)

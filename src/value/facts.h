@@ -51,6 +51,12 @@ MUST_USE bool facts_say_rank(Ctx *cx, Ox v, int rank);
 bool assume_dtype(Ctx *cx, Ox v, DType t, const char *why);
 bool dtype_is_assumable(Ctx *cx, Ox v);
 
+/* ---- gradients (value/autograd.h) ---- */
+
+bool facts_gradients(Ctx *cx); /* does the program ask for gradients? */
+/* It does, from the next evaluation on. Asks for a restart. */
+bool facts_use_gradients(Ctx *cx);
+
 /* ---- values whose rank differs between runs of the model ---- */
 
 /* May there be such values? Yes, until an evaluation with them has failed. */

@@ -310,8 +310,8 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
                    .quant = base->quant,
                    .contiguous = UNKNOWN };
     t->stride = strides_of(cx, base, view, read->type);
-    const View *both = base->base ? view->kind->join(cx, base->view, view, ox_rank(base->read))
-                                  : NULL;
+    bool alike = base->base && base->view->kind == view->kind;
+    const View *both = alike ? view->kind->join(cx, base->view, view, ox_rank(base->read)) : NULL;
     if (both)
         base = base->base;
     /* A copy of base as it is now: unsqueeze_ may make base look another way later. */

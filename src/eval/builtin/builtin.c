@@ -1,13 +1,14 @@
 /* builtin.c - which builtin a call means: by name, then by the kinds of its arguments.
  *
  * The rows stand with their families (builtin_number.c, builtin_math.c, builtin_compare.c,
- * builtin_list.c, builtin_string.c, builtin_tensor.c). A name that also is a tensor operator
- * (aten::add) is ours only when the kinds fit; else op_call takes it. */
+ * builtin_list.c, builtin_string.c, builtin_tensor.c, builtin_autograd.c). A name that also is a
+ * tensor operator (aten::add) is ours only when the kinds fit; else op_call takes it. */
 #include "eval/lists/dynamic_dict.h"
 #include "eval/builtin/builtin.h"
 
 static const BuiltinRow *const families[] = { builtin_numbers, builtin_math,    builtin_compare,
-                                              builtin_lists,   builtin_strings, builtin_tensors };
+                                              builtin_lists,   builtin_strings, builtin_tensors,
+                                              builtin_autograd };
 
 /* Python's own words, as operators. */
 static const struct {
@@ -58,8 +59,9 @@ static const Map *index_of_rows(Ctx *cx)
 
 bool builtin_nth(size_t i, BuiltinInfo *out)
 {
-    static const char *const files[] = { "builtin_number", "builtin_math",   "builtin_compare",
-                                         "builtin_list",   "builtin_string", "builtin_tensor" };
+    static const char *const files[] = { "builtin_number",  "builtin_math",   "builtin_compare",
+                                         "builtin_list",    "builtin_string", "builtin_tensor",
+                                         "builtin_autograd" };
     for (size_t f = 0; f < COUNT(families); f++)
         for (const BuiltinRow *r = families[f]; r->name; r++)
             if (i-- == 0) {

@@ -37,7 +37,7 @@ typedef struct BuiltinRow {
 } BuiltinRow;
 
 extern const BuiltinRow builtin_numbers[], builtin_math[], builtin_compare[], builtin_lists[],
-    builtin_strings[], builtin_tensors[];
+    builtin_strings[], builtin_tensors[], builtin_autograd[];
 
 static inline Value arg_of(const Builtin *b, size_t i)
 {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "eval/builtin/builtin.h"
+#include "value/autograd.h"
 
 Ox double_of(Graph *g, Value v)
 {
@@ -214,7 +215,7 @@ static bool number_in(Builtin *b, Value v, Value *out)
         dim_eq(b->cx, type_numel(b->cx, x->type), dim_int(b->cx, 1)) == NO)
         return builtin_fail(b, "only a tensor of one element can become a number; this one is %s",
                             type_text(b->cx, x->type)->s);
-    *out = val_number_of(b->g, x);
+    *out = autograd_number(b->g, x);
     return !ctx_failed(b->cx);
 }
 

@@ -278,12 +278,6 @@ static bool second(Builtin *b, Value *out)
     return true;
 }
 
-static bool alias(Builtin *b, Value *out)
-{
-    *out = (Value){ .tag = V_TENSOR, .t = tensor_alias(b->cx, tensor_of(b, 0)) };
-    return true;
-}
-
 static bool list_to_tensor(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
@@ -444,7 +438,6 @@ const BuiltinRow builtin_tensors[] = {
     { .name = "aten::is_complex", .kinds = "T", .fn = type_test, .datum = IS_COMPLEX },
     { .name = "aten::is_signed", .kinds = "T", .fn = type_test, .datum = IS_SIGNED },
     ROW("aten::is_nonzero", "T", is_nonzero),
-    ROW("aten::is_leaf", "T", answer_true),
     ROW("prim::is_cpu", "T", answer_true),
     ROW("prim::is_quantized", "T", is_quantized),
     FALSE_ROW("prim::is_cuda"),
@@ -462,9 +455,6 @@ const BuiltinRow builtin_tensors[] = {
     FALSE_ROW("prim::is_meta"),
     FALSE_ROW("prim::is_ort"),
     FALSE_ROW("prim::is_nested"),
-    FALSE_ROW("prim::requires_grad"),
-    ROW("prim::data", "T", alias),
-    ROW("prim::grad", "T", answer_none),
     ROW("prim::name", "T", answer_none),
     { .name = "aten::q_scale", .kinds = "T", .fn = quant_number, .datum = 0 },
     { .name = "aten::q_zero_point", .kinds = "T", .fn = quant_number, .datum = 1 },
@@ -473,7 +463,6 @@ const BuiltinRow builtin_tensors[] = {
     ROW("aten::result_type", "**", type_of_operands),
     ROW("aten::_list_to_tensor", "l", list_to_tensor),
     ROW("aten::_tensor_to_list", "T", tensor_to_list),
-    { .name = "aten::requires_grad_", .kinds = "T|B", .fn = first, .names = "self,requires_grad" },
 
     { .name = "aten::device", .kinds = "s|I", .fn = device, .names = "type,index" },
     ROW("aten::device", "D", first),
@@ -488,10 +477,8 @@ const BuiltinRow builtin_tensors[] = {
     FALSE_ROW("aten::_use_cudnn_rnn_flatten_weight"),
     FALSE_ROW("aten::_nnpack_available"),
     FALSE_ROW("aten::is_vulkan_available"),
-    FALSE_ROW("aten::is_grad_enabled"),
     FALSE_ROW("aten::_is_tracing"),
     ROW("aten::get_autocast_dtype", "s", autocast_dtype),
-    ROW("aten::set_grad_enabled", "B", answer_none),
     ROW("aten::manual_seed", "*", answer_none),
     ROW("aten::_unwrap_optional", "*", unwrap),
     ROW("prim::unchecked_unwrap_optional", "*", first),

@@ -2,6 +2,7 @@
  * base becomes when they are written to. Whether reshape, flatten, contiguous or to share at all is
  * decided by value/tensor.c, from strides. */
 #include "ops/shape/view_strides.h"
+#include "value/autograd.h"
 
 /* ---- reshapes: another shape of the same elements in the same order ---- */
 
@@ -773,7 +774,28 @@ static Ox write_same(Op *op, Ox base, Ox part)
     return part;
 }
 
-static Value lower_detach_(Op *op) { return arg_value(op, "self"); }
+static Ox lower_detach(Op *op)
+{
+    Ox x = arg(op, "self");
+    return ox_ok(x) ? autograd_detached(op->g, x) : POISON;
+}
+
+/* What is written to the detached tensor is in the other one too, but not in its gradient. */
+static Ox write_detached(Op *op, Ox base, Ox part)
+{
+    if (!autograd_requires(op->cx, base))
+        return part;
+    fail(op->cx, E_UNSUPPORTED,
+         "writing to what detach() gave changes a tensor whose gradient is recorded");
+    fail_hint(op->cx, "x.detach().clone() has memory of its own");
+    return POISON;
+}
+
+static Value lower_detach_(Op *op)
+{
+    Value self = arg_value(op, "self");
+    return tensor_detach(op->g, self.t) ? self : val_poison();
+}
 
 /* ---- which of them share memory only sometimes ---- */
 
@@ -856,7 +878,8 @@ const OpRow ops_view[] = {
     VIEW(lower_expand, write_expand, strides_expand, PLAIN,
          "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", .repeats = true),
     VIEW(lower_same, write_same, strides_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_same, write_same, strides_same, PLAIN, "aten::detach(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_detach, write_detached, strides_same, PLAIN,
+         "aten::detach(Tensor(a) self) -> Tensor(a)"),
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
     ITSELF(lower_same, 0, PLAIN, "aten::positive(Tensor(a) self) -> Tensor(a)"),
     ITSELF(lower_same, 0, PLAIN, "aten::lift(Tensor self) -> Tensor"),

@@ -1,1 +1,0 @@
-pt2onnx check net.pt unsupported.pt scripted.pt

@@ -1,0 +1,1 @@
+pt2onnx net.pt scripted.pt

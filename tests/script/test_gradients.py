@@ -1,0 +1,283 @@
+"""torch.autograd.grad inside a forward: gradients of force fields and physics nets, by ONNX nodes, against torch."""
+import onnxruntime
+import pytest
+import torch
+from torch import nn
+
+import force_fields
+import scripted
+from scripted import oracle
+
+TOLERANCE = 1e-5
+
+
+def plain_session(path):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def same(module, tmp_path, runs, *options, tolerance=TOLERANCE):
+    """As scripted.same, to the tolerance of forces, in ONNX Runtime's default session and without optimisations."""
+    path, out = scripted.save(module, tmp_path), tmp_path / "model.onnx"
+    done = oracle.converted(path, out, *options)
+    oracle.check(out)
+    with torch.jit.optimized_execution(False):
+        loaded = torch.jit.load(str(path))
+        wanted = [([x.numpy().copy() for x in xs], scripted.flat(loaded(*[x.clone() for x in xs]))) for xs in runs]
+    for session in (oracle.session(out), plain_session(out)):
+        for inputs, outputs in wanted:
+            got = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
+            oracle.compare(got, outputs, tolerance=tolerance)
+    return done
+
+
+def refused(module, tmp_path, *options):
+    return scripted.refused(module, tmp_path, *options)
+
+
+# ---- force fields: atoms and edges stay dynamic ----
+
+SIZES = ["-i", "pos:float32[atoms,3]", "-i", "z:int64[atoms]", "-i", "edges:int64[2,edges]"]
+
+
+@pytest.mark.parametrize("opset", [16, 18, 21, 23])
+@pytest.mark.parametrize("net", [force_fields.NequIP, force_fields.SchNet], ids=lambda n: n.__name__)
+def test_energy_and_forces(net, opset, tmp_path):
+    torch.manual_seed(3)
+    runs = [force_fields.molecule(n, seed=n) for n in (5, 2, 11, 23)]
+    same(net(), tmp_path, runs, *SIZES, "--opset", str(opset))
+
+
+def test_allegro_with_a_virial(tmp_path):
+    torch.manual_seed(4)
+    runs = []
+    for n in (4, 9, 17):
+        pos, z, edges = force_fields.molecule(n, seed=n)
+        shifts = torch.randint(-1, 2, (edges.size(1), 3)).float() * 0.1
+        runs.append((pos, z, edges, shifts, torch.eye(3) * 5 + 0.1 * torch.rand(3, 3)))
+    same(force_fields.Allegro(), tmp_path, runs, *SIZES, "-i", "shifts:float32[edges,3]", "-i", "cell:float32[3,3]")
+
+
+def test_forces_in_double(tmp_path):
+    torch.manual_seed(5)
+    runs = [(p.double(), z, e) for p, z, e in (force_fields.molecule(n, seed=n) for n in (4, 7))]
+    sizes = ["-i", "pos:float64[atoms,3]", *SIZES[2:]]
+    same(force_fields.NequIP().double(), tmp_path, runs, *sizes, tolerance=1e-7)
+
+
+# ---- second derivatives ----
+
+def test_residual_of_a_differential_equation(tmp_path):
+    """u_t - u_xx of a network u(t, x)."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.u = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 1))
+
+        def forward(self, t, x):
+            t.requires_grad_(True)
+            x.requires_grad_(True)
+            u = self.u(torch.stack([t, x], dim=1))[:, 0]
+            first = torch.autograd.grad([u.sum()], [t, x], create_graph=True)
+            u_t, u_x = first[0], first[1]
+            assert u_t is not None and u_x is not None
+            u_xx = torch.autograd.grad([u_x.sum()], [x])[0]
+            assert u_xx is not None
+            return u, u_t - u_xx
+    torch.manual_seed(6)
+    runs = [(torch.rand(n), torch.rand(n)) for n in (3, 1, 10)]
+    same(Net(), tmp_path, runs, "-i", "t:float32[N]", "-i", "x:float32[N]")
+
+
+def test_hessian_times_vector(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x, v):
+            x.requires_grad_(True)
+            r = (x.unsqueeze(0) - x.detach().unsqueeze(1) - 1.0).norm(2, dim=-1)
+            e = (r.pow(-2) + torch.exp(-r)).sum() + torch.softmax(x, 1).pow(3).sum()
+            g = torch.autograd.grad([e], [x], create_graph=True)[0]
+            assert g is not None
+            hv = torch.autograd.grad([(g * v).sum()], [x])[0]
+            assert hv is not None
+            return g, hv
+    torch.manual_seed(7)
+    runs = [(torch.rand(n, 3), torch.rand(n, 3)) for n in (3, 6)]
+    same(Net(), tmp_path, runs, "-i", "x:float32[N,3]", "-i", "v:float32[N,3]")
+
+
+# ---- what requires a gradient ----
+
+def test_a_leaf_counts_its_own_uses(tmp_path):
+    """Not what was computed before, nor of equal contents, nor behind detach() or no_grad()."""
+    class Net(nn.Module):
+        def forward(self, x):
+            before = x * 2
+            x.requires_grad_(True)
+            with torch.no_grad():
+                none = x * 3
+            h = x * 2
+            twin = x * 2
+            y = (h * twin * before * none * x.detach() * x.data * float(x.sum())).sum()
+            gs = torch.autograd.grad([y], [x, h], retain_graph=True)
+            g, gh = gs[0], gs[1]
+            assert g is not None and gh is not None
+            asked = [before.requires_grad, x.requires_grad, none.requires_grad, h.requires_grad, x.detach().requires_grad, g.requires_grad,
+                     x.is_leaf, h.is_leaf]
+            return g, gh, torch.tensor(asked)
+    same(Net(), tmp_path, [(torch.rand(4),), (torch.rand(2),)], "-i", "x:float32[N]")
+
+
+def test_views_and_writes(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            y = x.clone()
+            row = y[1]
+            row.mul_(3.0)
+            y[:, 0] = x[:, 1] * x[:, 2]
+            y[0].add_(x[1])
+            y.t()[2].add_(row.sum())
+            g = torch.autograd.grad([(y * y).sum()], [x])[0]
+            assert g is not None
+            return g
+    same(Net(), tmp_path, [(torch.rand(n, 3),) for n in (2, 5)], "-i", "x:float32[N,3]")
+
+
+def test_backward_adds_to_grad(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x, w):
+            x.requires_grad_(True)
+            w.requires_grad_(True)
+            (x * w).sum().backward()
+            (x.sin() * 2).sum().backward()
+            return x.grad, w.grad
+    same(Net(), tmp_path, [(torch.rand(3), torch.rand(3))], "-i", "x:float32[N]", "-i", "w:float32[N]")
+
+
+def test_unused_is_none_where_it_may_be(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x, y):
+            x.requires_grad_(True)
+            y.requires_grad_(True)
+            gs = torch.autograd.grad([x.sin().sum()], [x, y], allow_unused=True)
+            g = gs[0]
+            assert g is not None
+            return g, gs[1] is None
+    same(Net(), tmp_path, [(torch.rand(3), torch.rand(3))], "-i", "x:float32[N]", "-i", "y:float32[N]")
+
+
+def test_sizes_that_broadcast_by_chance(tmp_path):
+    """Which of the two is 1 only the running model knows: the gradient is summed over those axes."""
+    class Net(nn.Module):
+        def forward(self, x, y):
+            x.requires_grad_(True)
+            y.requires_grad_(True)
+            gs = torch.autograd.grad([(x * y).sin().sum()], [x, y])
+            a, b = gs[0], gs[1]
+            assert a is not None and b is not None
+            return a, b
+    runs = [(torch.rand(n, 3), torch.rand(m, 3)) for n, m in ((4, 4), (1, 4), (4, 1), (1, 1))]
+    same(Net(), tmp_path, runs, "-i", "x:float32[N,3]", "-i", "y:float32[M,3]")
+
+
+# ---- what torch refuses, and what we do ----
+
+class Wrong(nn.Module):
+    def __init__(self, what: int):
+        super().__init__()
+        self.what = what
+
+    def forward(self, x, y):
+        x.requires_grad_(True)
+        if self.what == 0:                                      # nothing requires it
+            gs = torch.autograd.grad([y.sum()], [x])
+        elif self.what == 1:                                    # unused
+            y.requires_grad_(True)
+            gs = torch.autograd.grad([x.sum()], [y])
+        elif self.what == 2:                                    # no scalar
+            gs = torch.autograd.grad([x * 2], [x])
+        elif self.what == 3:                                    # a graph that was not made
+            g = torch.autograd.grad([x.pow(3).sum()], [x])[0]
+            assert g is not None
+            gs = torch.autograd.grad([g.sum()], [x])
+        elif self.what == 4:                                    # a leaf is written
+            x.add_(1.0)
+            gs = torch.autograd.grad([x.sum()], [x])
+        else:
+            gs = torch.autograd.grad([(x * y).sum()], [x, y])
+        g = gs[0]
+        assert g is not None
+        return g
+
+
+@pytest.mark.parametrize("what, text", list(enumerate([
+    "element 0 of tensors does not require grad and does not have a grad_fn",
+    "appears to not have been used in the graph. Set allow_unused=True",
+    "grad can be implicitly created only for scalar outputs",
+    "element 0 of tensors does not require grad and does not have a grad_fn",
+    "a leaf Variable that requires grad is being used in an in-place operation",
+    "element 1 of the input tensors does not require grad"])))
+def test_torchs_own_errors(what, text, tmp_path):
+    module = Wrong(what)
+    with pytest.raises(RuntimeError, match=text[:40]):
+        torch.jit.script(module)(torch.rand(3), torch.rand(3))
+    assert text in refused(module, tmp_path, "-i", "x:float32[3]", "-i", "y:float32[3]")
+
+
+def test_a_branch_that_onnx_decides_is_refused(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            if bool(x.sum() > 0):
+                y = x.sin()
+            else:
+                y = x * 2
+            g = torch.autograd.grad([y.sum()], [x])[0]
+            assert g is not None
+            return g
+    said = refused(Net(), tmp_path, "-i", "x:float32[N]")
+    assert "torch.autograd.grad: the gradient of If is not known" in said
+    assert "if bool(x.sum() > 0):" in said, said
+
+
+def test_a_loop_that_onnx_runs_is_refused(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x, n: int):
+            x.requires_grad_(True)
+            y = x
+            for _ in range(n):
+                y = y.sin()
+            g = torch.autograd.grad([y.sum()], [x])[0]
+            assert g is not None
+            return g
+    said = refused(Net(), tmp_path, "-i", "x:float32[N]", "-i", "n:int64[]")
+    assert "torch.autograd.grad: the gradient of Loop is not known" in said
+    assert "for _ in range(n):" in said, said
+
+
+def test_an_operator_without_a_gradient_is_named(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            g = torch.autograd.grad([torch.cumprod(x, 0).sum()], [x])[0]
+            assert g is not None
+            return g
+    said = refused(Net(), tmp_path, "-i", "x:float32[N]")
+    assert "aten::cumprod: torch.autograd.grad: the gradient of Scan is not known" in said
+    assert "torch.cumprod(x, 0)" in said
+
+
+def test_an_operator_of_a_users_rule(tmp_path):
+    """What a rule makes of ONNX's operators has a gradient; a node of a custom domain has none."""
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            g = torch.autograd.grad([torch.erfinv(x).sum()], [x])[0]
+            assert g is not None
+            return g
+    rules = tmp_path / "mine.rules"
+    rules.write_text("aten::erfinv(Tensor self) -> Tensor\n    = my.domain::ErfInv(self) as self\n")
+    said = refused(Net(), tmp_path, "-i", "x:float32[N]", "--rules", str(rules))
+    assert "aten::erfinv: torch.autograd.grad: the gradient of my.domain::ErfInv is not known" in said
