@@ -12,7 +12,7 @@ BINDING = ["src/ops/%s.c" % n for n in ("args", "bind", "dispatch", "promote", "
 GENERATED = ("ort_kernels.c",)
 # What a call alone cannot show, as results whose rank differs between runs: tests of programs that judge the family too.
 PROGRAMS = {"view": ["tests/script/test_ranks.py", "tests/package/test_squeeze.py"], "embedding": ["tests/script/test_quantised.py"],
-            "quantized": ["tests/script/test_quantised.py"], "quantized_layers": ["tests/script/test_quantised.py"],
+            "quantized": ["tests/script/test_quantised.py"], "quantized_layers": ["tests/script/test_quantised.py"], "quantized_dynamic": ["tests/script/test_quantised.py"],
             "search": ["tests/package/test_export.py::test_runs_along_a_dim_are_not_held_against_what_torch_export_records", "tests/script/test_records.py"],
             "create": ["tests/script/test_lists.py::test_tensors_of_empty_lists"],
             "normalization": ["tests/script/test_state.py::test_statistics_move_where_training_is_asked_for"]}

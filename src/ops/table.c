@@ -59,6 +59,7 @@
     ROWS(nn, attention)                       \
     ROWS(quantized, quantized)                \
     ROWS(quantized, quantized_layers)         \
+    ROWS(quantized, quantized_dynamic)        \
     ROWS(quantized, quantized_blocks)         \
     ROWS_AND_RULES(quantized, fake_quantized) \
     ROWS(quantized, observed)                 \

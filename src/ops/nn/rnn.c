@@ -51,16 +51,20 @@ static Ox reorder_gates(Op *op, const CellSpec *cell, Ox w, int64_t hidden)
     return ox_with(op, "Gather", INPUTS(w, ox_ints(op->g, rows, (size_t)n)), INT("axis", 0));
 }
 
+/* The weights of a direction whose input, and state at each step, are rounded to integers. */
+typedef struct RoundedCell {
+    IntWeight ih, hh;
+} RoundedCell;
+
 typedef struct Layer {
     const CellSpec *cell;
     int64_t hidden, directions;
     const Ox *param; /* of this layer: per direction w_ih, w_hh and, with biases, b_ih, b_hh */
     int per_direction;
-    bool biases, projected; /* projected: a last parameter w_hr */
-    const bool *reduced;    /* by direction: the input and each state are rounded to 7 bits of their
-                               own scale, or to 8; NULL: not rounded */
-    const Packed *packed;   /* NULL: every sequence has all steps */
-    Ox h0, c0;              /* [directions, batch, hidden]; c0 NULL but for LSTM */
+    bool biases, projected;     /* projected: a last parameter w_hr */
+    const RoundedCell *rounded; /* by direction; NULL: nothing is rounded */
+    const Packed *packed;       /* NULL: every sequence has all steps */
+    Ox h0, c0;                  /* [directions, batch, hidden]; c0 NULL but for LSTM */
 } Layer;
 
 /* Both directions of parameter `which` (0 w_ih, 1 w_hh) stacked on a new axis 0. */
@@ -228,19 +232,25 @@ static Ox lower_cell(Op *op) { return cell_call(op, (State){ arg(op, "hx"), NULL
 
 typedef struct ScanCell {
     const CellSpec *cell;
-    Ox w_hh, b_hh, w_hr; /* right sides of products; b_hh and w_hr may be NULL */
-    const bool *reduced; /* NULL: not rounded */
+    Ox w_hh, b_hh, w_hr;        /* right sides of products; b_hh and w_hr may be NULL */
+    const RoundedCell *rounded; /* or NULL */
 } ScanCell;
 
-/* x as the left side of a product, rounded if `reduced` is not NULL. Where `on` is false, x is of
- * no sequence, and must not widen the scale by which it is rounded. */
-static Ox factor(Op *op, Ox x, Ox on, const bool *reduced)
+/* x W + b of rounded x. Where `on` is false, x is of no sequence, and must not widen the scale by
+ * which it is rounded. */
+static Ox rounded_product(Op *op, Ox x, Ox on, const IntWeight *w)
 {
-    if (!reduced || !ox_ok(x))
-        return x;
-    if (on)
+    if (on && ox_ok(x))
         x = ox(op, "Where", on, x, number_like(op, 0, x));
-    return through_own_scale(op, x, *reduced);
+    return int_product(op, x, w);
+}
+
+static Ox product_with_state(Op *op, const ScanCell *w, Ox h, Ox on)
+{
+    if (w->rounded)
+        return rounded_product(op, h, on, &w->rounded->hh);
+    Ox y = ox(op, "MatMul", h, w->w_hh);
+    return w->b_hh ? ox(op, "Add", y, w->b_hh) : y;
 }
 
 /* The Scan's body; NULL after an error. Its inputs are h [batch, ..], LSTM's c, the products with
@@ -260,9 +270,7 @@ static Graph *scan_cell_body(Op *op, const ScanCell *w, State start, Ox of_input
     Ox x = graph_input(body.g, NULL, step);
     if (going)
         on = graph_input(body.g, NULL, type_tensor(op->cx, DT_BOOL, 2, going->type->dim + 1));
-    Ox of_state = ox(&body, "MatMul", factor(&body, was.h, on, w->reduced), w->w_hh);
-    if (w->b_hh)
-        of_state = ox(&body, "Add", of_state, w->b_hh);
+    Ox of_state = product_with_state(&body, w, was.h, on);
     State is = cell_step(&body, w->cell, x, of_state, was);
     if (w->w_hr)
         is.h = ox(&body, "MatMul", is.h, w->w_hr);
@@ -294,8 +302,8 @@ static ScanCell scan_cell(Op *op, const Layer *l, int d)
     ScanCell w = { .cell = l->cell, .w_hh = permute_to(op, p[1], turn, 2) };
     if (l->biases)
         w.b_hh = p[3];
-    if (l->reduced)
-        w.reduced = l->reduced + d;
+    if (l->rounded)
+        w.rounded = l->rounded + d;
     if (l->projected)
         w.w_hr = permute_to(op, p[l->per_direction - 1], turn, 2);
     return w;
@@ -329,7 +337,8 @@ static bool run_direction(Op *op, const Layer *l, int d, Ox x, Ox out[3])
     Ox made[3];
     ScanCell w = scan_cell(op, l, d);
     Ox going = l->packed ? unsqueeze_axis(op, l->packed->mask, 2) : NULL;
-    Ox of_input = linear(op, factor(op, x, going, w.reduced), p[0], l->biases ? p[2] : NULL);
+    Ox of_input = w.rounded ? rounded_product(op, x, going, &w.rounded->ih)
+                            : linear(op, x, p[0], l->biases ? p[2] : NULL);
     State start = { .h = state_of(op, l->h0, d) };
     start.c = state_of(op, l->c0, d);
     if (!ox_ok(of_input) || !ox_ok(start.h) || (start.c && !ox_ok(start.c)))
@@ -366,9 +375,8 @@ typedef struct Rnn {
     bool lstm, biases, bidirectional;
     int64_t layers, hidden;
     Oxs params;
-    bool *reduced; /* of quantised parameters, by layer and direction; NULL: they are not rounded
-                      while running */
-    Ox h0, c0;     /* [layers * directions, batch, hidden] */
+    RoundedCell *rounded; /* by layer and direction; NULL: nothing is rounded while running */
+    Ox h0, c0;            /* [layers * directions, batch, hidden] */
     const Packed *packed;
 } Rnn;
 
@@ -402,21 +410,24 @@ static int params_each(const Rnn *r)
 
 /* Appends the parameters of one direction from the state of a C++ object: (kind, tensors, doubles,
  * ints, [packed w_ih, packed w_hh]). A bias lies with its weight; the first one decides whether
- * there are biases, whatever has_biases says. -> whether each step is rounded, and to 7 bits. False
- * after an error or refusal. */
-static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, bool *reduced)
+ * there are biases, whatever has_biases says. -> whether each step is rounded, and the weights of
+ * its products then. False after an error or refusal. */
+static bool quantized_set(Op *op, Value state, Rnn *r, bool *dynamic, RoundedCell *rounded)
 {
     Value kind = packed_item(state, 0);
     Value packed = packed_item(state, 4);
     Value flag = packed_item(packed_item(state, 3), 0);
     *dynamic = kind.tag == V_STR && str_is(kind.s, "quantized_dynamic");
-    *reduced = flag.tag == V_INT && flag.i != 0;
-    if (!*dynamic && !(kind.tag == V_STR && str_is(kind.s, "quantized_fp16"))) {
+    bool reduced = flag.tag == V_INT && flag.i != 0;
+    Value state_of[] = { packed_value_state(packed_item(packed, 0)),
+                         packed_value_state(packed_item(packed, 1)) };
+    bool known = *dynamic ? int_weight(op, state_of[0], reduced, &rounded->ih) &&
+            int_weight(op, state_of[1], reduced, &rounded->hh)
+                          : kind.tag == V_STR && str_is(kind.s, "quantized_fp16");
+    if (!known) {
         op_refuse(op, "parameters of a recurrent layer in a form that is not known");
         return false;
     }
-    Value state_of[] = { packed_value_state(packed_item(packed, 0)),
-                         packed_value_state(packed_item(packed, 1)) };
     if (r->params.n == 0)
         r->biases = packed_item(state_of[0], 1).tag == V_TENSOR;
     for (int i = 0; i < 2; i++) {
@@ -443,13 +454,13 @@ static bool quantized_params(Op *op, Rnn *r)
         return fail(op->cx, E_VALUE, "quantized LSTM requires biases");
     while (packed_item(list, n).tag != V_NONE)
         n++;
-    bool *reduced = new_array(op->cx, bool, n + 1);
-    if (!reduced)
+    RoundedCell *cells_of = new_array(op->cx, RoundedCell, n + 1);
+    if (!cells_of)
         return false;
     for (int64_t i = 0; i < n; i++) {
         bool dynamic;
         Value state = packed_value_state(packed_item(list, i));
-        if (!quantized_set(op, state, r, &dynamic, &reduced[i]))
+        if (!quantized_set(op, state, r, &dynamic, &cells_of[i]))
             return false;
         rounded += dynamic;
     }
@@ -457,7 +468,7 @@ static bool quantized_params(Op *op, Rnn *r)
         op_refuse(op, "layers of which only some are rounded while running");
         return false;
     }
-    r->reduced = rounded ? reduced : NULL;
+    r->rounded = rounded ? cells_of : NULL;
     return !ctx_failed(op->cx);
 }
 
@@ -525,7 +536,7 @@ static Layer nth_layer(Op *op, const Rnn *r, int64_t i)
                 .per_direction = each,
                 .biases = r->biases,
                 .projected = each % 2,
-                .reduced = r->reduced ? r->reduced + i * directions : NULL,
+                .rounded = r->rounded ? r->rounded + i * directions : NULL,
                 .packed = r->packed,
                 .h0 = r->h0,
                 .c0 = r->c0 };
@@ -539,7 +550,7 @@ static Layer nth_layer(Op *op, const Rnn *r, int64_t i)
 /* Must the layer be a Scan? ONNX Runtime has kernels for doubles in name only. */
 static bool is_scanned(const Layer *l)
 {
-    return l->projected || l->reduced || ox_dtype(l->param[0]) == DT_DOUBLE;
+    return l->projected || l->rounded || ox_dtype(l->param[0]) == DT_DOUBLE;
 }
 
 /* All layers over x [time, batch, in]: -> out[0] [time, batch, ..], out[1] h, out[2] c (NULL but
@@ -626,10 +637,9 @@ static Value lower_cell_params(Op *op)
 
 static State quantized_cell_call(Op *op, State s)
 {
-    static const bool reduced = true;
     Ox x = arg(op, "input");
-    Ox of_input = packed_linear(op, factor(op, x, NULL, &reduced), packed_state(op, "w_ih"));
-    Ox of_state = packed_linear(op, factor(op, s.h, NULL, &reduced), packed_state(op, "w_hh"));
+    Ox of_input = dynamic_linear(op, x, packed_state(op, "w_ih"), true);
+    Ox of_state = dynamic_linear(op, s.h, packed_state(op, "w_hh"), true);
     return cell_step(op, &cells[op->row->datum], of_input, of_state, s);
 }
 

@@ -48,9 +48,34 @@ Value packed_item(Value v, int64_t i); /* of a tuple or list; V_NONE behind its 
 /* Packed weights as floats: quantised ones, or those of float16 layers, which are kept in
  * float32. */
 Ox float_weight(Op *op, Value v);
+/* The input of a layer that computes on floats, though its weights may be quantised. */
+Ox plain_arg(Op *op, const char *name);
 /* x W' + b, of the state of a packed linear layer. */
 Ox packed_linear(Op *op, Ox x, Value state);
-/* x quantised and dequantised with the scale that its own least and largest number give for 8 bits,
- * or for 7 when `reduced`. */
+
+/* ---- layers that quantise their input while the model runs (quantized_dynamic.c) ---- */
+
+/* -> *q: the scale that x's own least and largest number give for 8 bits, or for 7 when `reduced`.
+ * Returns x's steps. */
+Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q);
+/* x quantised and dequantised with that scale. */
 Ox through_own_scale(Op *op, Ox x, bool reduced);
+/* int8 steps *v, and how they stand for numbers, as uint8: 128 more each. ONNX Runtime's kernels
+ * for processors with AVX2, but without VNNI, add pairs of products of uint8 and int8 in 16 bits,
+ * where 255 * 127 twice does not fit. Those of uint8 and uint8 do not. */
+QuantInfo *as_unsigned(Op *op, Ox *v, const QuantInfo *q);
+
+/* The right side of a product of integers: a weight [in, out], transposed. */
+typedef struct IntWeight {
+    Ox columns, zero_point, scale;
+    Ox bias;      /* or NULL */
+    bool reduced; /* the left side has 7 bits: int8 weights do not overflow */
+} IntWeight;
+/* The weight and bias of a packed linear layer. False, without an error, if they are not integers
+ * of 8 bits: the layer computes on floats then. */
+bool int_weight(Op *op, Value state, bool reduced, IntWeight *w);
+/* x W + b of x rounded by its own scale. */
+Ox int_product(Op *op, Ox x, const IntWeight *w);
+/* The same of a packed linear layer's state, whatever its weight is. */
+Ox dynamic_linear(Op *op, Ox x, Value state, bool reduced);
 #endif

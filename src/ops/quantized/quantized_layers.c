@@ -1,6 +1,6 @@
 /* quantized_layers.c - convolutions and linear layers whose parameters PyTorch has packed into a
- * C++ object: its saved state is read, and the layer is aten's on floats. Dynamic layers take the
- * scale of their input from its least and largest number. */
+ * C++ object: its saved state is read, and the layer is aten's on floats. Layers whose input is
+ * quantised while the model runs are in quantized_dynamic.c. */
 #include "ops/quantized/quantized.h"
 
 /* ---- packed parameters: the state that the C++ object saved ---- */
@@ -36,8 +36,7 @@ Ox float_weight(Op *op, Value v)
     return dequantized_arg(op, v);
 }
 
-/* The input of a layer that computes on floats, though its weights may be quantised. */
-static Ox plain_arg(Op *op, const char *name)
+Ox plain_arg(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
     if (v.tag == V_TENSOR && v.t->kind == QUANT)
@@ -235,51 +234,12 @@ static Value lower_quantized_conv(Op *op)
     return requantized(op, activated(op, y), qx, "output_scale", "output_zero_point");
 }
 
-/* The scale of 7 bits, which DynamicQuantizeLinear does not give, as the formula. Returns x's
- * steps. */
-static Ox own_scale_of_7_bits(Op *op, Ox x, QuantInfo *q)
+/* The scale that PyTorch takes for an input of nothing but zeros. */
+static Ox scale_of_zeros(Op *op, Ox x, Ox scale)
 {
-    Ox zero = number_like(op, 0, x);
-    Ox steps = number_like(op, 127, x);
-    Ox least = ox_with(op, "ReduceMin", INPUTS(x), INT("keepdims", 0));
-    Ox most = ox_with(op, "ReduceMax", INPUTS(x), INT("keepdims", 0));
-    Ox low = ox(op, "Min", least, zero);
-    Ox high = ox(op, "Max", most, zero);
-    Ox wide = ox(op, "Sub", high, low);
-    Ox given = ox(op, "Div", wide, steps);
-    Ox none = ox(op, "Equal", given, zero);
-    Ox usual = number_like(op, 0.1, x); /* PyTorch's scale of an empty range */
-    q->scale = ox(op, "Where", none, usual, given);
-    Ox down = ox(op, "Div", low, q->scale);
-    Ox point = ox(op, "Round", ox(op, "Sub", zero, down));
-    if (!ox_ok(point))
-        return POISON;
-    q->zero_point = ox_cast(op->g, point, DT_UINT8);
-    return quantize(op, x, q);
-}
-
-/* -> *q: the scale that x's own least and largest number give for 8 bits, or for 7 when `reduced`.
- * Returns x's steps. */
-static Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
-{
-    Ox out[3];
-    *q = (QuantInfo){ .axis = -1, .dtype = DT_UINT8 };
-    if (!ox_ok(x))
-        return POISON;
-    if (reduced)
-        return own_scale_of_7_bits(op, x, q);
-    if (!ox_make_n(op->g, "DynamicQuantizeLinear", INPUTS(x), NULL, 0, out, 3))
-        return POISON;
-    q->scale = out[1];
-    q->zero_point = out[2];
-    return out[0];
-}
-
-Ox through_own_scale(Op *op, Ox x, bool reduced)
-{
-    QuantInfo q;
-    Ox v = own_scale(op, x, reduced, &q);
-    return ox_ok(v) ? dequantize(op, v, &q) : v;
+    Ox most = ox_with(op, "ReduceMax", INPUTS(ox(op, "Abs", x)), INT("keepdims", 0));
+    Ox none = ox(op, "Equal", most, number_like(op, 0, x));
+    return ox(op, "Where", none, number_like(op, 0.1, x), scale);
 }
 
 /* PyTorch quantises the result with the input's scale, and cuts off numbers out of its range. */
@@ -288,7 +248,10 @@ static Ox lower_conv_dynamic(Op *op)
     QuantInfo q;
     Ox x = plain_arg(op, "qx");
     Ox v = own_scale(op, x, arg_bool(op, "reduce_range"), &q);
-    Ox y = ox_ok(v) ? packed_conv(op, dequantize(op, v, &q)) : v;
+    if (!ox_ok(v))
+        return v;
+    Ox y = packed_conv(op, dequantize(op, v, &q));
+    q.scale = scale_of_zeros(op, x, q.scale);
     Ox kept = ox_ok(y) ? quantize(op, y, &q) : y;
     return ox_ok(kept) ? dequantize(op, kept, &q) : kept;
 }
@@ -342,12 +305,6 @@ static Value lower_quantized_linear(Op *op)
 {
     Value x = arg_value(op, "X");
     return requantized(op, linear(op, dequantized_arg(op, x)), x, "Y_scale_i", "Y_zero_point_i");
-}
-
-static Ox lower_linear_dynamic(Op *op)
-{
-    Ox x = plain_arg(op, "X");
-    return linear(op, through_own_scale(op, x, arg_bool(op, "reduce_range")));
 }
 
 /* The input is quantised and dequantised with a scale that is an argument. */
@@ -475,10 +432,6 @@ const OpRow ops_quantized_layers[] = {
     STATIC("linear_relu", "Relu", ""),
     STATIC("linear_tanh", "Tanh", ""),
     STATIC("linear_leaky_relu", "LeakyRelu", ", float negative_slope"),
-    LINEAR_FLOAT(lower_linear_dynamic, NULL, "linear_dynamic",
-                 PACKED_LINEAR " W_prepack, bool reduce_range=False"),
-    LINEAR_FLOAT(lower_linear_dynamic, "Relu", "linear_relu_dynamic",
-                 PACKED_LINEAR " W_prepack, bool reduce_range=False"),
     LINEAR_FLOAT(lower_linear_fp16, NULL, "linear_dynamic_fp16", PACKED_LINEAR " W_prepack"),
     LINEAR_FLOAT(lower_linear_fp16, "Relu", "linear_relu_dynamic_fp16", PACKED_LINEAR " W_prepack"),
     LINEAR_FLOAT(lower_linear_fp16_unpacked, NULL, "linear_dynamic_fp16_unpacked_weight",
