@@ -192,3 +192,10 @@ int format_double(char out[32], double v)
         return snprintf(out, 32, "%s%s%.*s", sign, digits, point - n, "0000000000000000");
     return snprintf(out, 32, "%s%.*s.%s", sign, point, digits, digits + point);
 }
+
+bool whole_number(double f, int64_t *out)
+{
+    bool fits = f >= -0x1p63 && f < 0x1p63; /* no for NaN */
+    *out = fits ? (int64_t)f : 0;
+    return fits && f == (double)*out;
+}

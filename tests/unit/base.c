@@ -245,6 +245,18 @@ static void numbers_ignore_the_locale(void **state)
     assert_true(v == 2.25);
 }
 
+static void whole_numbers(void **state)
+{
+    (void)state;
+    int64_t out;
+    assert_true(whole_number(-3, &out) && out == -3);
+    assert_true(whole_number(-0x1p63, &out) && out == INT64_MIN);
+    assert_false(whole_number(0x1p63, &out));
+    assert_false(whole_number(0.5, &out));
+    assert_false(whole_number(NAN, &out));
+    assert_false(whole_number(INFINITY, &out));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +273,7 @@ int main(void)
         TEST(texts_that_are_partly_numbers),
         TEST(very_many_digits_round_right),
         TEST(numbers_ignore_the_locale),
+        TEST(whole_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

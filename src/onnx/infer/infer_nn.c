@@ -385,9 +385,8 @@ static Dim scaled(Node *n, Dim size, double scale)
     }
     for (int64_t below = 1; below <= 1 << 16; below *= 2) {
         double above = scale * (double)below;
-        if (above == (double)(int64_t)above)
-            return dim_floordiv(cx, dim_mul(cx, size, dim_int(cx, (int64_t)above)),
-                                dim_int(cx, below));
+        if (whole_number(above, &v))
+            return dim_floordiv(cx, dim_mul(cx, size, dim_int(cx, v)), dim_int(cx, below));
     }
     return NULL;
 }

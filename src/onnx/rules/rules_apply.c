@@ -202,9 +202,10 @@ static Ox number_ox(Run *run, const Tree *at, RuleVal v, DType t)
     if (t == DT_BOOL)
         return ox_bool(g, v.tag == RV_FLOAT ? v.f != 0 : as_int(v) != 0);
     if (v.tag == RV_FLOAT && dtype_is_int(t)) {
-        if (v.f != (double)(int64_t)v.f)
+        int64_t whole;
+        if (!whole_number(v.f, &whole))
             return wrong(run, at, E_VALUE, "a fraction where the operator takes whole numbers").ox;
-        return ox_integer(g, t, (int64_t)v.f);
+        return ox_integer(g, t, whole);
     }
     if (v.tag == RV_FLOAT)
         return ox_number(g, t, v.f);

@@ -21,7 +21,7 @@ static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *ou
 {
     Value s = of_axis(size, i);
     Value f = of_axis(scale, i);
-    int64_t extent;
+    int64_t extent, times;
     *out = s;
     if (s.tag != V_NONE)
         return true;
@@ -29,11 +29,13 @@ static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *ou
         return fail(op->cx, E_VALUE, "either size or scale_factor should be defined");
     double by = f.tag == V_FLOAT ? f.f : (double)f.i;
     if (dim_known(ox_dim(x, i + 2), &extent)) {
+        if (!(by >= 0 && by < INT32_MAX && extent < INT32_MAX))
+            return fail(op->cx, E_VALUE, "scale_factor gives no size: %g", by);
         *out = val_int((int64_t)((double)extent * by));
         return true;
     }
-    if (by == (double)(int64_t)by) {
-        *out = val_dim(op->cx, dim_mul(op->cx, ox_dim(x, i + 2), dim_int(op->cx, (int64_t)by)));
+    if (whole_number(by, &times)) {
+        *out = val_dim(op->cx, dim_mul(op->cx, ox_dim(x, i + 2), dim_int(op->cx, times)));
         return true;
     }
     op_refuse(op, "a fractional scale of a size that is not known; convert with the input's sizes");
