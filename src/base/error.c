@@ -314,6 +314,26 @@ void fail_is_theirs(Ctx *cx, Str where)
     cx->error.text = str_fmt(cx, "%s: %s", where->s, cx->error.text->s);
 }
 
+bool fail_types(Ctx *cx, const char *fmt, ...)
+{
+    bool first = !ctx_failed(cx);
+    va_list ap;
+    va_start(ap, fmt);
+    record(cx, 0, NULL, 0, E_BUG, fmt, ap);
+    va_end(ap);
+    cx->error.types |= first;
+    return false;
+}
+
+void fail_types_are_given(Ctx *cx)
+{
+    if (!cx->error.types || cx->error.code != E_BUG)
+        return;
+    cx->error.code = E_UNSUPPORTED;
+    cx->error.text = str_fmt(cx, "tensors of these types do not go together here: %s",
+                             cx->error.text->s);
+}
+
 void fail_is_final(Ctx *cx) { cx->error.final = ctx_failed(cx); }
 
 void fail_hint(Ctx *cx, const char *fmt, ...)

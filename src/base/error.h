@@ -95,6 +95,11 @@ void fail_is_final(Ctx *cx);
 /* An error that a user's text has asked for, at `where` in it, is not our mistake: E_BUG becomes
  * E_USAGE. */
 void fail_is_theirs(Ctx *cx, Str where);
+/* Fails because a node is given types that do not go together: E_BUG, as a cast is missing. */
+bool fail_types(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Where a program's own call has brought the types together, that is its mistake, or something that
+ * we do not convert: linear(float64, float32). The error of fail_types becomes E_UNSUPPORTED. */
+void fail_types_are_given(Ctx *cx);
 void fail_hint(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* An unsupported operator: noted (all of them, each once per place), evaluation goes on with a
@@ -168,6 +173,7 @@ typedef struct Error {
     int our_line;
     bool latest; /* the last fail() made this one: fail_hint belongs to it */
     bool final;  /* fail_is_final */
+    bool types;  /* fail_types */
 } Error;
 
 struct Ctx {

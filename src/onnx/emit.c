@@ -47,9 +47,9 @@ static bool agrees_with_earlier(Graph *g, const OnnxOp *op, const OpVersion *ver
         if (!in.at[j] || !other->homogeneous || strcmp(other->type, own->type) != 0)
             continue;
         if (ox_dtype(in.at[j]) != ox_dtype(in.at[i]))
-            return fail(g->cx, E_BUG, "%s: %s is %s, but %s is %s", op->name, own->name,
-                        dtype_name(ox_dtype(in.at[i])), other->name,
-                        dtype_name(ox_dtype(in.at[j])));
+            return fail_types(g->cx, "%s: %s is %s, but %s is %s", op->name, own->name,
+                              dtype_name(ox_dtype(in.at[i])), other->name,
+                              dtype_name(ox_dtype(in.at[j])));
     }
     return true;
 }

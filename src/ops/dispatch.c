@@ -414,7 +414,9 @@ static Value run(Op *op, const Candidate *c, CallForm form)
         return val_poison();
     if (c->promote && !promote_args(op, c->promote))
         return val_poison();
-    return c->rule ? run_rule(op) : run_row(op, form);
+    Value v = c->rule ? run_rule(op) : run_row(op, form);
+    fail_types_are_given(op->cx);
+    return v;
 }
 
 /* ---- in-place and out= ---- */
