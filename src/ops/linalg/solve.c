@@ -793,8 +793,10 @@ static Ox norm_of(Op *op, Ox a, Value order)
 /* The norm of a times that of its inverse; of order 2 that is a ratio. */
 static Ox lower_cond(Op *op)
 {
-    Ox a = arg(op, "self"), inverted;
+    Ox a = matrix_float(op, "self"), inverted;
     Value order = arg_value(op, "p");
+    if (!ox_ok(a))
+        return POISON;
     if (order.tag == V_NONE || arg_is_number(op, "p", 2) || arg_is_number(op, "p", -2))
         return ratio_of_ends(op, a, arg_is_number(op, "p", -2));
     if (!inverse(op, a, &inverted, NULL))

@@ -191,6 +191,8 @@ static Ox batch_norm(Op *op, Norm *n, bool batch)
 {
     if (!batch && !n->mean)
         return op_fail(op, E_VALUE, "running_mean must be defined in evaluation mode");
+    if (!batch && !n->var)
+        return op_fail(op, E_VALUE, "running_var must be defined in evaluation mode");
     return batch ? by_batch_stats(op, n) : by_running_stats(op, n);
 }
 

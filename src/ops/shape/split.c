@@ -84,7 +84,11 @@ static bool parts_axis(Op *op, Ox *x, int *axis)
     *x = arg(op, "self");
     if (self.tag == V_TENSOR && self.t->quant && self.t->quant->axis >= 0)
         return op_refuse(op, "it does not handle tensors that are quantised by channel"), false;
-    return need_rank(op, *x, -1, &rank) && arg_dim(op, "dim", rank, axis);
+    if (!need_rank(op, *x, -1, &rank) || !arg_dim(op, "dim", rank, axis))
+        return false;
+    return rank > 0 ||
+        fail(op->cx, E_VALUE, "%s expects at least a 1-dimensional tensor",
+             op->call->schema->name->s + strlen("aten::"));
 }
 
 static Value lower_split(Op *op)
