@@ -68,9 +68,9 @@ torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=
 	$(MAKE) --no-print-directory build
 	tools/torch_suite.py --python .venv-t113/bin/python --opset $(or $(OPSET),14) $(if $(SCRIPT),--script) $(if $(TEST),--test '$(TEST)') $(if $(AGAIN),--again) $(if $(LOST),--lost)
 
-fuzz:                   ## fuzz every reader with libFuzzer: SECONDS=600 each, ONLY=zip for one
+fuzz:                   ## fuzz readers and whole conversions with libFuzzer, resumable: SECONDS=3600 in total, ONLY=script for one
 	tools/setup fuzz
-	tools/fuzz $(or $(SECONDS),600) $(ONLY)
+	tools/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only '$(ONLY)')
 
 bench:                  ## time and memory against cp and torch.onnx; PEERS=all for the long chains too
 	tools/setup bench

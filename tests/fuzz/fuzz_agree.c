@@ -1,0 +1,75 @@
+/* fuzz_agree.c - one program of operator calls, written as a TorchScript archive and as an exported
+ * graph. Both convert, to the same graph but for names, or neither does. */
+#include "fuzz/make/calls.h"
+#include "fuzz/make/convert.h"
+#include "onnx/wire/model_file.h"
+
+#include <ctype.h>
+
+/* The graph's text with every value numbered in order. */
+static Out without_names(const Out *model)
+{
+    Ctx *cx = ctx_new();
+    ModelInfo info;
+    Graph *g = cx ? wire_read(cx, source_memory(cx, model->p, model->n), &info) : NULL;
+    require(g != NULL, "a model that does not read back");
+    Map seen = { 0 };
+    Out o = { 0 };
+    size_t numbered = 0;
+    const char *at = strchr(graph_text(g)->s, '(');
+    while (at && *at) {
+        size_t n = *at == '%' ? strcspn(at, " :,()=") : 0;
+        if (n == 0) {
+            out_put(&o, at++, 1);
+            continue;
+        }
+        Str name = str_n(cx, at, n);
+        if (!map_find(&seen, name))
+            map_put(cx, &seen, name, (void *)++numbered);
+        out_fmt(&o, "%%%zu", (size_t)map_get(&seen, name));
+        at += n;
+    }
+    out_put(&o, "", 1);
+    ctx_free(cx);
+    return o;
+}
+
+/* May the two be told apart by what is no fault of a reader? A script's call chooses its overload
+ * by its arguments, a graph names it; what a script may call and no graph holds is refused there.
+ */
+static void compare(const Out *script, const Out *graph)
+{
+    Out a = without_names(script);
+    Out b = without_names(graph);
+    bool same = a.n == b.n && memcmp(a.p, b.p, a.n) == 0;
+    if (!same)
+        fprintf(stderr, "script: %s\ngraph: %s\n", (char *)a.p, (char *)b.p);
+    require(same, "the script and the graph of one program become different models");
+    out_free(&a);
+    out_free(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    Choices c = { p, n };
+    char spec[CALL_INPUTS][48];
+    const char *specs[CALL_INPUTS];
+    pt2onnx_options o = choose_options(&c);
+    Calls calls = choose_calls(&c);
+    Out pt = calls_as_script(&calls, spec);
+    Out pt2 = calls_as_graph(&calls);
+    Out script, graph;
+    for (uint32_t i = 0; i < calls.n_in; i++)
+        specs[i] = spec[i];
+    pt2onnx_status of_graph = convert_bytes(&pt2, &o, &graph);
+    o.inputs = specs;
+    o.n_inputs = calls.n_in;
+    pt2onnx_status of_script = convert_bytes(&pt, &o, &script);
+    if (of_script == PT2ONNX_OK && of_graph == PT2ONNX_OK)
+        compare(&script, &graph);
+    out_free(&pt);
+    out_free(&pt2);
+    out_free(&script);
+    out_free(&graph);
+    return 0;
+}

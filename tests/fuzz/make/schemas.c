@@ -1,0 +1,53 @@
+#include "fuzz/make/schemas.h"
+
+enum { SCHEMAS_MAX = 8192 };
+
+static const Schema *all[SCHEMAS_MAX];
+static uint32_t n_all, n_aten;
+
+static void add_line(Ctx *cx, const char *line, bool aten)
+{
+    bool is_aten = strncmp(line, "aten::", 6) == 0;
+    bool calls_itself = strncmp(line, "complex::", 9) == 0 || strncmp(line, "upgrade::", 9) == 0;
+    if (is_aten != aten || calls_itself || n_all == SCHEMAS_MAX)
+        return;
+    all[n_all] = schema_parse(cx, line);
+    if (!all[n_all++])
+        abort();
+}
+
+static void add_family(Ctx *cx, const OpFamily *f, bool aten)
+{
+    for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
+        add_line(cx, r->schema, aten);
+    if (!f->rules)
+        return;
+    RuleList rules = { 0 };
+    Text *text = new(cx, Text);
+    *text = (Text){ .name = str_of(cx, f->name), .at = f->rules, .n = strlen(f->rules) };
+    if (!rules_scan(cx, text, &rules))
+        abort();
+    for (size_t i = 0; i < rules.n; i++)
+        add_line(cx, rules.at[i]->head->s, aten);
+}
+
+/* Once for the process: the context lives on. */
+static void collect_schemas(void)
+{
+    static Ctx *cx;
+    if (cx)
+        return;
+    cx = ctx_new();
+    for (const OpFamily *f = op_families; f->name; f++)
+        add_family(cx, f, true);
+    n_aten = n_all;
+    for (const OpFamily *f = op_families; f->name; f++)
+        add_family(cx, f, false);
+}
+
+const Schema *choose_schema(Choices *c)
+{
+    collect_schemas();
+    bool other = choose(c, 5) == 4;
+    return other ? all[n_aten + choose(c, n_all - n_aten)] : all[choose(c, n_aten)];
+}
