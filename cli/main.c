@@ -17,6 +17,8 @@ static const char *const weights_words[] = { "auto", "inline", "external", "link
 static const char *const state_words[] = { "io", "constant", "refuse", NULL };
 static const char *const loops_words[] = { "auto", "keep", "unroll", NULL };
 static const char *const unknown_words[] = { "refuse", "custom", NULL };
+static const char *const type_words[] = { "saved", "float16", "bfloat16", "int8", "int4", NULL };
+static const char *const keep_words[] = { "yes", "no", NULL };
 static const char *const target_words[] = { "ort", "onnx", NULL };
 
 typedef enum { DO_CONVERT, DO_CHECK, DO_SHOW, DO_OPS, DO_LIMITS } Action;
@@ -41,8 +43,8 @@ typedef struct Line {
     int help, help_all, version, quiet, verbose;
     const char *output, *dump_after, *model_name, *module, *method;
     int opset, mode, state, loops, unknown, weights, target, keep_weights, dynamic, check_crc;
-    int no_sandbox;
-    TextList inputs, dims, output_names, rules, limits, rest;
+    int no_sandbox, weights_type, change_io_types, block, fuse;
+    TextList inputs, dims, output_names, rules, limits, float32, rest;
 } Line;
 
 static Line line_defaults(void)
@@ -53,7 +55,7 @@ static Line line_defaults(void)
     };
 }
 
-enum { N_OPTIONS = 26 };
+enum { N_OPTIONS = 31 };
 
 /* The options as rows for options_parse and options_print: each row points at the member of l that
  * it fills. rows has room for N_OPTIONS. */
@@ -72,6 +74,8 @@ static void make_rows(Line *l, Option *rows)
           "ort: add casts where ONNX Runtime lacks a kernel for a type; onnx: only what ONNX asks "
           "for",
           target_words, false },
+        { NULL, 0, "fuse", OPT_FLAG, &l->fuse, NULL,
+          "write operators of com.microsoft too, which only ONNX Runtime has", NULL, false },
         { "Input", 'i', "input", OPT_LIST, &l->inputs, "SPEC",
           "type and shape of an input, or the value of an argument; once for each: "
           "x:float32[N,3,224,224] x:int64[N=1..64,?] 1x3x224x224 sr=16000 mode=\"fast\" "
@@ -108,6 +112,18 @@ static void make_rows(Line *l, Option *rows)
           "inline: in the model; external: in FILE.data; link: in MODEL itself; auto: external "
           "over 2 GB",
           weights_words, true },
+        { NULL, 0, "weights-type", OPT_CHOICE, &l->weights_type, "TYPE",
+          "their type as written; float16, bfloat16: the model computes in it too; int8, int4: "
+          "blocks with a scale each, dequantised as it runs",
+          type_words, true },
+        { NULL, 0, "keep-io-types", OPT_CHOICE, &l->change_io_types, "yes|no",
+          "inputs and outputs stay float32, whatever the weights are", keep_words, false },
+        { NULL, 0, "float32", OPT_LIST, &l->float32, "PATTERN",
+          "operators (Gelu) or modules (encoder.*) that stay float32 beside float16 and bfloat16",
+          NULL, false },
+        { NULL, 0, "weights-block", OPT_NUMBER, &l->block, "N",
+          "how many elements of int8 and int4 weights share a scale, 16 to 256; 0 is 32", NULL,
+          false },
         { NULL, 0, "keep-weights", OPT_FLAG, &l->keep_weights, NULL,
           "fuse and transpose no weight: each stays as in the state_dict", NULL, false },
         { NULL, 0, "check-crc", OPT_FLAG, &l->check_crc, NULL,
@@ -258,6 +274,12 @@ static pt2onnx_options library_options(const Line *l, Teller *t)
     o.method = l->method;
     o.weights = (pt2onnx_weights)l->weights;
     o.target = (pt2onnx_target)l->target;
+    o.weights_type = (pt2onnx_weights_type)l->weights_type;
+    o.change_io_types = l->change_io_types;
+    o.float32 = l->float32.at;
+    o.n_float32 = l->float32.n;
+    o.weights_block = l->block;
+    o.fuse = l->fuse;
     o.keep_weights = l->keep_weights;
     o.dynamic = l->dynamic;
     o.check_crc = l->check_crc;
@@ -400,7 +422,8 @@ static const char **make_lists(Line *l, int argc, char **argv)
     for (int i = 1; i < argc; i++)
         for (const char *s = argv[i]; *s; s++)
             most += *s == ',';
-    TextList *lists[] = { &l->inputs, &l->dims, &l->output_names, &l->rules, &l->limits, &l->rest };
+    TextList *lists[] = { &l->inputs, &l->dims,    &l->output_names, &l->rules,
+                          &l->limits, &l->float32, &l->rest };
     const size_t n = sizeof lists / sizeof *lists;
     const char **room = calloc(most * n, sizeof *room);
     if (!room)

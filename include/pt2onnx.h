@@ -69,6 +69,17 @@ typedef enum { PT2ONNX_STATE_IO, PT2ONNX_STATE_CONSTANT, PT2ONNX_STATE_REFUSE } 
 typedef enum { PT2ONNX_UNKNOWN_REFUSE, PT2ONNX_UNKNOWN_CUSTOM } pt2onnx_unknown;
 typedef enum { PT2ONNX_TARGET_ORT, PT2ONNX_TARGET_ONNX } pt2onnx_target;
 
+/* The type of the weights as they are written. float16, bfloat16: the model computes in it too, but
+ * for sums, exponentials and norms. int8, int4: the weights of products alone, with a scale for
+ * each block, dequantised as the model runs. */
+typedef enum {
+    PT2ONNX_TYPE_SAVED,
+    PT2ONNX_TYPE_FLOAT16,
+    PT2ONNX_TYPE_BFLOAT16,
+    PT2ONNX_TYPE_INT8,
+    PT2ONNX_TYPE_INT4
+} pt2onnx_weights_type;
+
 /* A user's operator from another language: see pt2onnx_symbolic below. */
 struct pt2onnx_call;
 
@@ -139,6 +150,14 @@ typedef struct pt2onnx_options {
                     open files, start processes and connect, and gets limits of memory and time, for
                     all of its life: for a process that is there for one call (docs/security.md
                     shows how to start one). Linux; what a kernel lacks a note of kind INFO says */
+    pt2onnx_weights_type weights_type;
+    int change_io_types; /* float16 and bfloat16: inputs and outputs have that type too; 0: they
+                            stay float32 */
+    const char *const *float32;
+    size_t n_float32;  /* float16 and bfloat16: globs of operators ("Gelu") and module paths
+                          ("encoder.*") that compute in float32 */
+    int weights_block; /* int8 and int4: how many elements share a scale, 16 to 256; 0: 32 */
+    int fuse;          /* operators of com.microsoft may be written, for PT2ONNX_TARGET_ORT */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

@@ -311,11 +311,18 @@ static Graph *build(Session *s, Program *p)
     TidyOptions t = { .opset = s->opt.opset,
                       .keep_weights = s->opt.keep_weights,
                       .target_ort = s->opt.target_ort,
+                      .weights_type = s->opt.weights_type,
+                      .change_io_types = s->opt.change_io_types,
+                      .float32 = s->o.float32,
+                      .n_float32 = s->o.n_float32,
+                      .float32_used = new_array(cx, bool, s->o.n_float32 + 1),
+                      .block = s->opt.block,
+                      .fuse = s->opt.fuse,
                       .functions = p->has_calls,
                       .dump_after = s->opt.dump_after,
                       .dump = s->opt.dump,
                       .dump_user = s->opt.dump_user };
-    bool ok = tidy(g, &t); /* tidy ends with legalise */
+    bool ok = t.float32_used && tidy(g, &t); /* tidy ends with legalise */
     if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, g))
         return NULL;
     if (s->o.torch_names)

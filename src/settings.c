@@ -161,6 +161,41 @@ static void pass_dump(void *user, const char *pass, Str text)
 
 static Str str_or_null(Ctx *cx, const char *text) { return text ? str_of(cx, text) : NULL; }
 
+enum { BLOCK_DEFAULT = 32, BLOCK_LEAST = 16, BLOCK_MOST = 256 };
+
+/* Options about the types of weights: which of them go together. */
+static bool check_types(Session *s)
+{
+    const pt2onnx_options *o = &s->o;
+    bool half = o->weights_type == PT2ONNX_TYPE_FLOAT16 || o->weights_type == PT2ONNX_TYPE_BFLOAT16;
+    bool whole = o->weights_type == PT2ONNX_TYPE_INT8 || o->weights_type == PT2ONNX_TYPE_INT4;
+    int block = o->weights_block;
+    if ((half || whole) && o->weights == PT2ONNX_WEIGHTS_LINK)
+        return fail(s->cx, E_USAGE,
+                    "--weights=link leaves weights as they are in the archive; --weights-type "
+                    "writes others");
+    if (o->weights_type == PT2ONNX_TYPE_INT8 && o->opset < 13 && !o->fuse)
+        return fail(s->cx, E_USAGE, "int8 weights need ONNX opset 13, the target is %d", o->opset);
+    if (o->weights_type == PT2ONNX_TYPE_INT4 && o->opset < 21 && !o->fuse)
+        return fail(s->cx, E_USAGE,
+                    "int4 weights need ONNX opset 21, the target is %d; with --fuse ONNX Runtime "
+                    "takes them at any opset",
+                    o->opset);
+    if (o->weights_type == PT2ONNX_TYPE_BFLOAT16 && o->opset < 13)
+        return fail(s->cx, E_USAGE, "bfloat16 needs ONNX opset 13, the target is %d", o->opset);
+    if (o->change_io_types && !half)
+        return fail(s->cx, E_USAGE, "--keep-io-types=no needs --weights-type float16 or bfloat16");
+    if (o->n_float32 && !half)
+        return fail(s->cx, E_USAGE, "--float32 needs --weights-type float16 or bfloat16");
+    if (block && !whole)
+        return fail(s->cx, E_USAGE, "--weights-block needs --weights-type int8 or int4");
+    if (block && (block < BLOCK_LEAST || block > BLOCK_MOST || (block & (block - 1))))
+        return fail(s->cx, E_USAGE, "--weights-block %d: one of 16, 32, 64, 128, 256 is expected",
+                    block);
+    return !o->fuse || o->target == PT2ONNX_TARGET_ORT ||
+        fail(s->cx, E_USAGE, "--fuse writes operators of ONNX Runtime, which --target=onnx is not");
+}
+
 /* Options that are numbers, enums and flags, checked one by one: what lies deeper relies on it. */
 static bool read_scalars(Session *s)
 {
@@ -170,15 +205,20 @@ static bool read_scalars(Session *s)
                     o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
     if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK ||
         (unsigned)o->target > PT2ONNX_TARGET_ONNX || (unsigned)o->state > PT2ONNX_STATE_REFUSE ||
-        (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL || (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM)
+        (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL ||
+        (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM ||
+        (unsigned)o->weights_type > PT2ONNX_TYPE_INT4)
         return fail(s->cx, E_USAGE,
-                    "mode, weights, target, state, loops or unknown is out of range");
+                    "mode, weights, target, state, loops, unknown or weights_type is out of range");
     if (o->default_dtype != 0 && o->default_dtype != DT_FLOAT && o->default_dtype != DT_DOUBLE &&
         o->default_dtype != DT_FLOAT16 && o->default_dtype != DT_BFLOAT16)
         return fail(s->cx, E_USAGE, "default_dtype is a float type of PyTorch: %d is none",
                     o->default_dtype);
     if (o->dump_after && !check_pass(s->cx, o->dump_after))
         return false;
+    if (!check_types(s))
+        return false;
+    static const DType types[] = { DT_NONE, DT_FLOAT16, DT_BFLOAT16, DT_INT8, DT_INT4 };
     static const LoopsMode loops[] = { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL };
     static const StateMode state[] = { STATE_IO, STATE_CONSTANT, STATE_REFUSE };
     static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL,
@@ -198,6 +238,10 @@ static bool read_scalars(Session *s)
         .check_crc = o->check_crc != 0,
         .target_ort = o->target == PT2ONNX_TARGET_ORT,
         .weights = weights[o->weights],
+        .weights_type = types[o->weights_type],
+        .change_io_types = o->change_io_types != 0,
+        .block = o->weights_block ? o->weights_block : BLOCK_DEFAULT,
+        .fuse = o->fuse != 0,
         .default_dtype = (DType)o->default_dtype,
         .dump_after = o->dump_after,
         .dump = pass_dump,

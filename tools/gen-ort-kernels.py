@@ -16,15 +16,17 @@ DTYPES = {name: number for number, name in enumerate(
     "none float uint8 int8 uint16 int16 int32 int64 string bool float16 double uint32 uint64 complex64 complex128 bfloat16 "
     "float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz uint4 int4 float4e2m1 float8e8m0 uint2 int2".split()) if number}
 LAST = 255
+FUSED = ["MatMulNBits"]                                 # of com.microsoft: what --fuse writes
 
 
 def main():
     rows = {}
     for k in state.get_all_opkernel_def():
-        if k.domain or k.provider != "CPUExecutionProvider":
+        fused = k.domain == "com.microsoft" and k.op_name in FUSED
+        if (k.domain and not fused) or k.provider != "CPUExecutionProvider":
             continue
         first, last = k.version_range
-        key = (k.op_name, first, min(last, LAST))
+        key = ("com.microsoft." * fused + k.op_name, first, min(last, LAST))
         rows.setdefault(key + ("",), 0)                 # the operator has a kernel at all
         for name, types in k.type_constraints.items():
             for t in types:

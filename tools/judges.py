@@ -28,7 +28,8 @@ SCRIPTS = {"walk": ["loops", "inner_lists", "objects"], "branch_run": ["optional
 # And the passes.
 FOUND = ["python/found"]
 PASSES = {"find_col2im": ["columns"], "split_complex": ["ranks"], "drop": ["python/slices"], "find": FOUND, "legal": ["python/legalise"],
-          "modules": ["package/functions"], "legal_types": ["python/legalise", "ranks"], "": ["python/legalise", "python/slices"]}
+          "modules": ["package/functions"], "half": ["weights_types"], "blocks": ["weights_types"], "converted": ["weights_types"], "quantise": ["weights_types"],
+          "legal_types": ["python/legalise", "ranks"], "": ["python/legalise", "python/slices"]}
 
 
 def below(top, pattern):

@@ -18,6 +18,7 @@ import torch
 from . import _capi, axes, registry, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, leaves
 from .contents import inputs_with_contents
+from .files import type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
 from .results import Folder, Result
@@ -286,7 +287,7 @@ class Export:
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
                     drop_unused_inputs=True, state=1, default_dtype=ONNX_DTYPES[torch.get_default_dtype()], mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
-                    on_note=self.note)
+                    on_note=self.note, **type_fields(s.weights_type, s.keep_io_types, s.float32, s.weights_block, s.fuse))
 
     def external(self):
         """Has the caller asked for weights in a file of their own?"""

@@ -8,6 +8,7 @@ MODES = {"eval": 0, "saved": 1}
 WEIGHTS = {"auto": 0, "inline": 1, "external": 2, "link": 3}
 TARGETS = {"ort": 0, "onnx": 1}
 UNKNOWN = {"refuse": 0, "custom": 1}
+TYPES = {None: 0, "float16": 1, "bfloat16": 2, "int8": 3, "int4": 4}
 STATES = {"io": 0, "constant": 1, "refuse": 2}
 
 
@@ -22,18 +23,29 @@ def choice(what, value, choices):
     return choices[value]
 
 
+def type_fields(weights_type, keep_io_types, float32, weights_block, fuse):
+    """The fields of C's options that say what type the weights are written in."""
+    if weights_type not in TYPES:
+        raise ValueError("weights_type is one of %s or None, not %r" % (", ".join(sorted(filter(None, TYPES))), weights_type))
+    if isinstance(float32, str):
+        raise TypeError("float32 is a list of patterns, not one text")
+    return dict(weights_type=TYPES[weights_type], change_io_types=not keep_io_types, float32=float32, weights_block=weights_block or 0, fuse=fuse)
+
+
 def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval", weights="auto", target="ort", keep_weights=False,
-            state="io", dynamic=False, check_crc=False, rules=(), unknown="refuse", limits=(), on_note=print_note):
+            state="io", dynamic=False, check_crc=False, rules=(), unknown="refuse", limits=(), on_note=print_note,
+            weights_type=None, keep_io_types=True, float32=(), weights_block=None, fuse=False):
     """Convert a .pt or .pt2 file; returns the path of the model, which is `out`, or `model` with .onnx for its suffix.
 
     inputs are SPECs as the program's -i takes them ("x:float32[N,3,224,224]"). on_note(kind, text) is told what was assumed,
-    added, dropped and changed; None silences it. Raises ConversionError (a RuntimeError)."""
+    added, dropped and changed; None silences it. weights_type: "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md). Raises ConversionError (a RuntimeError)."""
     model = os.fspath(model)
     out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fspath(out)
     fields = dict(opset=opset, inputs=inputs, output_names=output_names, mode=choice("mode", mode, MODES),
                   weights=choice("weights", weights, WEIGHTS), target=choice("target", target, TARGETS), keep_weights=keep_weights,
                   state=choice("state", state, STATES), dynamic=dynamic, check_crc=check_crc, rules=[os.fspath(r) for r in rules],
-                  unknown=choice("unknown", unknown, UNKNOWN), limits=limits)
+                  unknown=choice("unknown", unknown, UNKNOWN), limits=limits,
+                  **type_fields(weights_type, keep_io_types, float32, weights_block, fuse))
     if on_note:
         fields["on_note"] = lambda user, kind, text: on_note(kind, text.decode("utf-8", "replace"))
     _capi.convert(model, out, _capi.Options(**fields))

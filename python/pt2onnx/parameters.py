@@ -24,7 +24,8 @@ DEFAULTS = dict(args=(), f=None, kwargs=None, export_params=True, verbose=None, 
                 export_modules_as_functions=False, autograd_inlining=True, dynamo=False, fallback=False, external_data=None,
                 dynamic_shapes=None, custom_translation_table=None, report=False, optimize=True, verify=False, profile=False,
                 dump_exported_program=False, artifacts_dir=".", export_options=None,
-                names="tutorials", rules=(), torch_symbolics=False, on_note=None, rtol=1e-3, atol=1e-5)
+                names="tutorials", rules=(), torch_symbolics=False, on_note=None, rtol=1e-3, atol=1e-5,
+                weights_type=None, keep_io_types=True, float32=(), weights_block=None, fuse=False)
 OF_UNDERSCORE_EXPORT = dict(export_type=None, fixed_batch_size=False, add_node_names=True, onnx_shape_inference=True, google_printer=False)
 
 

@@ -220,11 +220,15 @@ typedef enum {
     SRC_MEMORY,   /* arena bytes, or a foreign address (a tensor Python keeps alive) */
     SRC_DEFLATED, /* a deflated range of a file: inflated as it is read, forward */
     SRC_RECIPE,   /* computed when read, whole: Conv+BN, gate order */
+    SRC_STREAM,   /* computed when written, piece by piece: weights of another type */
 } SourceKind;
 
 /* A recipe computes `size` bytes into out; called at write time, once per write. arg is the
  * maker's. */
 typedef bool (*RecipeFn)(Ctx *cx, const void *arg, uint8_t *out, uint64_t size);
+/* A stream writes all of its bytes to a sink, in order, in memory that does not grow with them. */
+typedef struct Sink Sink;
+typedef bool (*StreamFn)(Ctx *cx, const void *arg, Sink *to);
 
 struct Source {
     SourceKind kind;
@@ -239,7 +243,8 @@ struct Source {
     Source *inner;
     uint64_t off, packed; /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe;
-    const void *arg; /* SRC_RECIPE */
+    StreamFn stream; /* SRC_STREAM */
+    const void *arg; /* SRC_RECIPE, SRC_STREAM */
     Source *next;    /* of this context, for ctx_free */
 };
 
@@ -254,6 +259,7 @@ bool source_grows(const Source *s); /* is the file still being written? Compares
 Source *source_memory(Ctx *cx, const void *p, uint64_t n); /* not copied: p outlives the context */
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);
+Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size);
 
 /* Room for a whole weight, not zeroed, until it is given back; not of the arena. NULL, without an
  * error, when there is none. */
@@ -266,15 +272,15 @@ MUST_USE bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n);
 
 /* An output being written: positions are ours, so no seeking. fd is -1 when bytes go to a
  * callback. */
-typedef struct Sink {
+struct Sink {
     int fd;
     bool (*write)(void *user, const void *p, size_t n); /* used when fd is -1 */
     void *user;
     uint64_t at; /* bytes written so far */
-} Sink;
+};
 MUST_USE bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n);
 /* Copy all of b: copy_file_range, then sendfile, then a 1 MB buffer; a recipe is computed whole,
- * written, freed. */
+ * written, freed; a stream writes itself. */
 MUST_USE bool sink_copy(Ctx *cx, Sink *s, Bytes b);
 /* n bytes of zeros */
 MUST_USE bool sink_pad(Ctx *cx, Sink *s, uint64_t n);

@@ -92,6 +92,14 @@ Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size)
     return s;
 }
 
+Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size)
+{
+    Source *s = source_new(cx, SRC_STREAM, size);
+    s->stream = fn;
+    s->arg = arg;
+    return s;
+}
+
 static uint64_t size_now(const Source *s)
 {
     struct stat st;
@@ -342,6 +350,42 @@ static bool read_recipe(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, siz
     return true;
 }
 
+/* The stream's bytes, and no more or fewer of them than its size. */
+static bool run_stream(Ctx *cx, const Source *s, Sink *to)
+{
+    uint64_t start = to->at;
+    bool ok = s->stream(cx, s->arg, to);
+    if (ctx_failed(cx))
+        return false;
+    return (ok && to->at - start == s->size) || fail(cx, E_BUG, "a weight was not written whole");
+}
+
+/* What is wanted of a stream: n bytes from `at` on. `passed`: bytes that have gone by. */
+typedef struct Window {
+    uint64_t at, n, passed;
+    uint8_t *out;
+} Window;
+
+static bool take_window(void *user, const void *p, size_t n)
+{
+    Window *w = user;
+    uint64_t from = w->at > w->passed ? w->at : w->passed;
+    uint64_t end = w->at + w->n < w->passed + n ? w->at + w->n : w->passed + n;
+    if (from < end)
+        memcpy(w->out + (from - w->at), (const uint8_t *)p + (from - w->passed),
+               (size_t)(end - from));
+    w->passed += n;
+    return true;
+}
+
+/* n bytes from `at` of a stream, all of which is computed for them. */
+static bool read_stream(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    Window w = { .at = at, .n = n, .out = out };
+    Sink to = { .fd = -1, .write = take_window, .user = &w };
+    return run_stream(cx, s, &to);
+}
+
 static bool in_range(Ctx *cx, Bytes b)
 {
     if (b.src && b.off <= b.src->size && b.len <= b.src->size - b.off)
@@ -351,6 +395,7 @@ static bool in_range(Ctx *cx, Bytes b)
                 (unsigned long long)(b.src ? b.src->size : 0));
 }
 
+/* See base.h. What a recipe or a stream gives is computed whole for it. */
 bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n)
 {
     if (n == 0)
@@ -366,6 +411,7 @@ bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n)
     case SRC_MEMORY:   memcpy(out, b.src->mem + at, n); return true;
     case SRC_DEFLATED: return read_deflated(cx, b.src, at, out, n);
     case SRC_RECIPE:   return read_recipe(cx, b.src, at, out, n);
+    case SRC_STREAM:   return read_stream(cx, b.src, at, out, n);
     }
     return fail(cx, E_BUG, "a source of no kind");
 }
@@ -485,6 +531,21 @@ static bool copy_recipe(Ctx *cx, Sink *s, Bytes b)
     return ok;
 }
 
+/* All of a stream goes straight to the sink; of a part of one, the whole is kept. */
+static bool copy_stream(Ctx *cx, Sink *s, Bytes b)
+{
+    if (b.len == b.src->size)
+        return run_stream(cx, b.src, s);
+    uint8_t *part = room_take(cx, b.len);
+    if (!part)
+        return fail(cx, E_MEMORY, "out of memory");
+    bool ok = read_stream(cx, b.src, b.off, part, (size_t)b.len) &&
+        sink_write(cx, s, part, (size_t)b.len);
+    room_give(cx, part, b.len);
+    return ok;
+}
+
+/* See base.h: each kind of source in its cheapest way. */
 bool sink_copy(Ctx *cx, Sink *s, Bytes b)
 {
     if (b.len == 0)
@@ -494,6 +555,7 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
     switch (b.src->kind) {
     case SRC_MEMORY: return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
     case SRC_RECIPE: return copy_recipe(cx, s, b);
+    case SRC_STREAM: return copy_stream(cx, s, b);
     case SRC_FILE:
         if (s->fd >= 0 &&
             !(copy_by_kernel(cx, s, &b, by_range) && copy_by_kernel(cx, s, &b, by_sendfile)))

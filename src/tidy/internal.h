@@ -70,6 +70,8 @@ typedef struct OrtKernel {
 } OrtKernel;
 extern const OrtKernel ort_kernels[];
 extern const int ort_kernels_count;
+/* Has ONNX Runtime's CPU a kernel of this operator of com.microsoft, for t as a type variable? */
+bool fused_kernel(const char *op, const char *type, DType t);
 
 /* ---- the passes ---- */
 
@@ -89,6 +91,8 @@ bool pass_scales(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
 bool pass_weight_views(Graph *g, const TidyOptions *o);
+bool pass_half(Graph *g, const TidyOptions *o);
+bool pass_quantise(Graph *g, const TidyOptions *o);
 bool pass_unsqueezes(Graph *g, const TidyOptions *o);
 bool pass_views(Graph *g, const TidyOptions *o);
 bool pass_linears(Graph *g, const TidyOptions *o);

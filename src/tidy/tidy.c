@@ -40,6 +40,10 @@ const Pass tidy_passes[] = {
     { "fuse-scales", pass_scales,
       "Mul(Conv(x, w, b), s) -> Conv(x, w*s, b*s); a summand, a border of zeros, MatMul and Gemm "
       "too" },
+    { "quantise-weights", pass_quantise,
+      "--weights-type int8, int4: MatMul(x, w) -> MatMul(x, DequantizeLinear(q, scale))" },
+    { "narrow-floats", pass_half,
+      "--weights-type float16, bfloat16: compute in that type but for sums and exponentials" },
     { "legalise", legalise, "say it in the target opset" },
     { "view-weights", pass_weight_views, "read weights in the shape that legalising asks for" },
     { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },

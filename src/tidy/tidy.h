@@ -8,9 +8,16 @@
 
 typedef struct TidyOptions {
     int opset;
-    bool keep_weights; /* every initializer stays equal to its state_dict entry */
-    bool target_ort;   /* casts go around operators for which ONNX Runtime's CPU has no kernel */
-    bool functions;    /* calls of modules, which nodes know, become functions */
+    bool keep_weights;    /* every initializer stays equal to its state_dict entry */
+    bool target_ort;      /* casts go around operators for which ONNX Runtime's CPU has no kernel */
+    DType weights_type;   /* --weights-type: float16, bfloat16, int8, int4; DT_NONE: as saved */
+    bool change_io_types; /* of float16 and bfloat16: inputs and outputs too */
+    const char *const *float32; /* --float32: globs of operators and module paths */
+    size_t n_float32;
+    bool *float32_used;     /* which of them have matched something */
+    int64_t block;          /* how many elements of int8 and int4 weights share a scale */
+    bool fuse;              /* operators of com.microsoft may be written */
+    bool functions;         /* calls of modules, which nodes know, become functions */
     const char *dump_after; /* name of the pass after which the graph is printed; NULL: none */
     void (*dump)(void *user, const char *pass, Str text);
     void *dump_user;

@@ -202,6 +202,7 @@ typedef struct Waiting {
 enum {
     NODE_BYTES = 64 << 10,
     LONE_NODE_BYTES = 16 << 10,
+    LONE_NUMEL = 256, /* a cast of a smaller weight is folded whatever its type */
     MOST_WORK = 1 << 26,
     MOST_TRIED = 1 << 20
 };
@@ -521,13 +522,21 @@ bool pass_weights(Graph *g, const TidyOptions *o)
     return rewrite_weights(g, o, fold_weight, &w);
 }
 
+/* A weight that --weights-type has narrowed stays narrow in the file, also where a runtime wants it
+ * wide. */
+static bool was_narrowed(const Rewrite *rw, const Node *n)
+{
+    return is_const(n->in[0]) && n->in[0]->k->dtype == rw->o->weights_type &&
+        is_weight(n->in[0]->k) && const_numel(n->in[0]->k) > LONE_NUMEL;
+}
+
 /* Folds what legalising has made of a weight: nodes in an older form, where the type of the
  * result alone says what they do, and casts around an operator that has no kernel for the
  * weight's type. */
 static bool view_weight(Rewrite *rw, Node *n)
 {
     bool by_type = node_is(n, "Reshape") || node_is(n, "Squeeze") || node_is(n, "Unsqueeze");
-    bool cast = node_is(n, "Cast");
+    bool cast = node_is(n, "Cast") && !was_narrowed(rw, n);
     Cost cost;
     uint64_t bytes;
     if ((!by_type && !cast) || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes) ||

@@ -62,7 +62,11 @@ typedef struct Options {
     bool soft_sizes; /* a dimension that the user named may be fixed, with a note; else an error */
     bool sequence_lists; /* lists of numbers that are inputs or outputs may be ONNX sequences */
     WeightsMode weights;
-    DType default_dtype; /* of the program's new tensors and Python floats; DT_NONE: float32 */
+    DType weights_type;   /* of the weights as they are written; DT_NONE: as saved */
+    bool change_io_types; /* float16 and bfloat16: of inputs and outputs too */
+    int64_t block;        /* how many elements of an int8 or int4 weight share a scale */
+    bool fuse;            /* operators of com.microsoft may be written */
+    DType default_dtype;  /* of the program's new tensors and Python floats; DT_NONE: float32 */
     InputSpec *input;
     size_t n_input;
     Str *output_name;

@@ -130,6 +130,17 @@ static bool expansion_takes(const Node *n, const char *type, DType t)
     return !named || some;
 }
 
+bool fused_kernel(const char *op, const char *type, DType t)
+{
+    char name[64];
+    snprintf(name, sizeof name, "com.microsoft.%s", op);
+    for (const OrtKernel *k = kernels_of(name);
+         k && k < ort_kernels + ort_kernels_count && strcmp(k->op, name) == 0; k++)
+        if (strcmp(k->type, type) == 0 && k->dtypes >> t & 1)
+            return true;
+    return false;
+}
+
 static bool takes(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
 {
     bool any;
@@ -139,6 +150,17 @@ static bool takes(const Node *n, const OpVersion *v, const char *type, DType t, 
         return true;
     bool runs = kernel_takes(n->op->name, v, type, t, &any);
     return (any ? runs : expansion_takes(n, type, t)) && !kernel_gap(n, type, t);
+}
+
+/* ONNX Runtime itself puts casts around an operator that it has in float32 only, for float16 and
+ * no other type. A model that was converted to float16 leaves that to it: on a GPU none are
+ * needed. */
+static bool casts_itself(const Rewrite *rw, const Node *n, const OpVersion *v, const char *type,
+                         DType t)
+{
+    bool any;
+    return t == DT_FLOAT16 && rw->o->weights_type == DT_FLOAT16 && signature_takes(v, type, t) &&
+        !kernel_gap(n, type, t) && kernel_takes(n->op->name, v, type, DT_FLOAT, &any);
 }
 
 static DType wider_type(const Node *n, const OpVersion *v, const char *type, DType t, bool ort)
@@ -300,7 +322,8 @@ static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, 
         bool known = false;
         for (size_t k = 0; k < count; k++)
             known |= is_bound(f, n->in[i], &out[k]);
-        if (!f || t == DT_NONE || known || takes(n, v, f->type, t, ort))
+        if (!f || t == DT_NONE || known || takes(n, v, f->type, t, ort) ||
+            casts_itself(rw, n, v, f->type, t))
             continue;
         DType to = node_is(n, "Cast") ? DT_NONE : wider_type(n, v, f->type, t, ort);
         int castable = first_opset_taking(onnx_op(rw->cx, "Cast"), 0, t); /* 13 for bfloat16 */

@@ -1245,5 +1245,10 @@ const OrtKernel ort_kernels[] = {
     { "Xor", 7, 255, "", 0x0000000u },
     { "Xor", 7, 255, "T", 0x0000200u },
     { "Xor", 7, 255, "T1", 0x0000200u },
+    { "com.microsoft.MatMulNBits", 1, 255, "", 0x0000000u },
+    { "com.microsoft.MatMulNBits", 1, 255, "T1", 0x0000402u },
+    { "com.microsoft.MatMulNBits", 1, 255, "T2", 0x0000004u },
+    { "com.microsoft.MatMulNBits", 1, 255, "T3", 0x0000406u },
+    { "com.microsoft.MatMulNBits", 1, 255, "T4", 0x0000040u },
 };
-const int ort_kernels_count = 1242;
+const int ort_kernels_count = 1247;

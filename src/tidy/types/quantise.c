@@ -1,0 +1,308 @@
+/* quantise.c - large weights as int8 or int4 codes with scales; the model computes in float32.
+ *
+ *     MatMul(x, w), Gemm    ->  MatMul(x, DequantizeLinear(codes, scales)), for each block of w's
+ *                               columns; before opset 21 for each column, int8 only
+ *                               MatMulNBits(x, codes, scales) with --fuse
+ *     Gather(w, i)          ->  DequantizeLinear(Gather(codes, i), Gather(scales, i)), int8: rows
+ *                               that are not asked for stay integers
+ *     Conv(x, w)            ->  Conv(x, DequantizeLinear(codes, scales)) for each output channel,
+ *                               with int8
+ *
+ * Biases, norms and small weights stay as they are; -v says which large ones do, and why. */
+#include "tidy/types/blocks.h"
+
+enum {
+    LEAST = 4096,  /* elements: a smaller weight stays */
+    SHORTEST = 16, /* elements that share a scale at least */
+    OPSET_BLOCKS = 21,
+    OPSET_ROWS = 13
+};
+
+/* A weight's codes and scales. */
+typedef struct Coded {
+    Ox codes, scales;
+} Coded;
+
+typedef struct Form {
+    DType dtype;
+    int rank;
+    const int64_t *dims;
+} Form;
+
+typedef struct Quantise {
+    Graph *root;
+    int bits;
+    int64_t block;
+    bool fuse, blocks, rows; /* what may be written: MatMulNBits, blocks, one scale a row */
+    Map products[2];         /* a weight of a product, as it is and turned round -> Coded */
+    Map tables, filters;
+    Map left; /* names of weights that stay -> nothing */
+    size_t count;
+    uint64_t before, after;
+} Quantise;
+
+static Quantise *quantise_of(const Rewrite *rw) { return rw->arg; }
+
+/* ---- which weights ---- */
+
+static bool is_large(Ox v)
+{
+    return is_const(v) && ox_dtype(v) == DT_FLOAT && const_numel(v->k) >= LEAST &&
+        (v->k->name || v->k->storage || v->k->derived);
+}
+
+/* The matrix that a product takes: a weight, as it is or turned round. */
+typedef struct Matrix {
+    const Const *weight, *k; /* k: [K, N] as MatMul has it; NULL: it is none */
+    bool turned;
+} Matrix;
+
+/* The second input of MatMul or Gemm, whose weight a node may turn round as the model runs. */
+static Matrix matrix_of(Ctx *cx, const Node *n)
+{
+    const Node *turn = made_by(n->in[1], "Transpose");
+    Ox v = turn ? turn->in[0] : n->in[1];
+    Matrix m = { .turned = (turn != NULL) != (node_is(n, "Gemm") && node_int(n, "transB", 0)) };
+    if (!is_large(v) || v->k->rank != 2)
+        return m;
+    m.weight = v->k;
+    m.k = m.turned ? const_permute(cx, v->k, (const int[]){ 1, 0 }) : v->k;
+    return m;
+}
+
+static void leave(Rewrite *rw, Ox v, const char *why)
+{
+    Str name = v->k->name ? v->k->name : v->k->derived;
+    if (name && map_add(rw->cx, &quantise_of(rw)->left, name, NULL))
+        note(rw->cx, NOTE_INFO, "%s stays float32: %s", name->s, why);
+}
+
+static int64_t blocks_in(const Blocks *b) { return (b->K + b->block - 1) / b->block; }
+
+static void count(Rewrite *rw, const Blocks *b)
+{
+    Quantise *q = quantise_of(rw);
+    uint64_t codes = (uint64_t)(b->N * b->K);
+    q->count++;
+    q->before += codes * sizeof(float);
+    q->after += codes * (uint64_t)b->bits / 8 + (uint64_t)(b->N * blocks_in(b)) * sizeof(float);
+}
+
+static Ox dequantised(Graph *g, const Coded *c, int64_t axis, int64_t block)
+{
+    if (block)
+        return ox_g_with(g, "DequantizeLinear", INPUTS(c->codes, c->scales), INT("axis", axis),
+                         INT("block_size", block));
+    return ox_g_with(g, "DequantizeLinear", INPUTS(c->codes, c->scales), INT("axis", axis));
+}
+
+/* Codes and scales of b, of these dims; those that `known` has of the weight `key` where it is used
+ * a second time. NULL after an error. */
+static const Coded *coded(Rewrite *rw, Map *known, const void *key, const Blocks *b, Form codes,
+                          Form scales)
+{
+    Graph *g = quantise_of(rw)->root;
+    Coded *c = map_get(known, key);
+    if (c)
+        return c;
+    c = new(rw->cx, Coded);
+    c->codes = blocks_codes(g, b, codes.dtype, codes.rank, codes.dims);
+    c->scales = blocks_scales(g, b, scales.rank, scales.dims);
+    if (!ox_ok(c->codes) || !ox_ok(c->scales))
+        return NULL;
+    count(rw, b);
+    map_put(rw->cx, known, key, c);
+    return c;
+}
+
+/* ---- products ---- */
+
+/* The matrix k, [K, N] as MatMul has it, dequantised. NULL: it stays as it is. */
+static Ox product_weight(Rewrite *rw, Graph *g, Matrix m)
+{
+    const Const *k = m.k;
+    Quantise *q = quantise_of(rw);
+    Blocks *b = blocks_of(rw->cx, k, 1, q->bits, q->blocks ? q->block : 0);
+    if (!b)
+        return POISON;
+    if (!blocks_possible(b))
+        return NULL;
+    int64_t dims[2] = { blocks_in(b), b->N };
+    Form codes = { q->bits == 8 ? DT_INT8 : DT_INT4, 2, k->dims };
+    Form scales = { DT_FLOAT, 2, dims };
+    if (!q->blocks)
+        scales = (Form){ DT_FLOAT, 1, dims + 1 };
+    const Coded *c = coded(rw, &q->products[m.turned], m.weight, b, codes, scales);
+    if (!c)
+        return POISON;
+    return q->blocks ? dequantised(g, c, 0, q->block) : dequantised(g, c, 1, 0);
+}
+
+/* MatMulNBits(x, codes, scales): bits of a row together, in whole blocks. */
+static Ox fused_product(Rewrite *rw, Node *n, Ox x, Matrix m)
+{
+    Quantise *q = quantise_of(rw);
+    Graph *g = n->graph;
+    Ctx *cx = rw->cx;
+    Blocks *b = blocks_of(cx, m.k, 1, q->bits, q->block);
+    if (!b)
+        return POISON;
+    b->by_rows = b->padded = b->biased = true;
+    if (!blocks_possible(b))
+        return NULL;
+    int64_t dims[3] = { b->N, blocks_in(b), q->block * q->bits / 8 };
+    int64_t flat = b->N * blocks_in(b);
+    const Coded *c = coded(rw, &q->products[m.turned], m.weight, b, (Form){ DT_UINT8, 3, dims },
+                           (Form){ DT_FLOAT, 1, &flat });
+    if (!c)
+        return POISON;
+    Attr attrs[] = { INT("K", b->K), INT("N", b->N), INT("bits", q->bits),
+                     INT("block_size", q->block) };
+    Dim dim[MAX_RANK];
+    int rank = ox_rank(x);
+    memcpy(dim, x->type->dim, (size_t)rank * sizeof *dim);
+    dim[rank - 1] = dim_int(cx, b->N);
+    Type type = type_tensor(cx, DT_FLOAT, rank, dim);
+    Ox y = POISON;
+    ox_make_custom(g, str_of(cx, "com.microsoft"), str_of(cx, "MatMulNBits"),
+                   INPUTS(x, c->codes, c->scales), attrs, COUNT(attrs), &type, &y, 1);
+    return y;
+}
+
+/* x times the matrix k; NULL: it stays as it is. */
+static Ox product(Rewrite *rw, Node *n, Ox x, Matrix m)
+{
+    const Quantise *q = quantise_of(rw);
+    if (q->fuse)
+        return ox_rank(x) >= 2 ? fused_product(rw, n, x, m) : NULL;
+    Ox w = product_weight(rw, n->graph, m);
+    return w && ox_ok(w) ? ox_g(n->graph, "MatMul", x, w) : w;
+}
+
+/* What a Gemm is but a product and a sum. */
+static bool plain_gemm(const Node *n)
+{
+    return node_float(n, "alpha", 1) == 1 && node_float(n, "beta", 1) == 1 &&
+        node_int(n, "transA", 0) == 0;
+}
+
+/* MatMul, or a Gemm that is one with a sum. What x is by rank does not matter: w is a matrix. */
+static bool quantise_product(Rewrite *rw, Node *n)
+{
+    Matrix m = matrix_of(rw->cx, n);
+    const char *why = NULL;
+    if (ctx_failed(rw->cx) || is_const(n->in[0]) || ox_dtype(n->in[0]) != DT_FLOAT)
+        return !ctx_failed(rw->cx);
+    if (!m.k || m.k->dims[0] < SHORTEST)
+        why = "its product is no large one of matrices";
+    else if (node_is(n, "Gemm") && !plain_gemm(n))
+        why = "its Gemm has factors";
+    Ox y = why ? NULL : product(rw, n, n->in[0], m);
+    if (y && ox_ok(y) && node_is(n, "Gemm") && in_of(n, 2))
+        y = ox_g(n->graph, "Add", y, n->in[2]);
+    if (!y && is_large(n->in[1]))
+        leave(rw, n->in[1], why ? why : "its rows are too long for this form, or x has one axis");
+    if (y && ox_ok(y))
+        replace(rw, n->out[0], y);
+    return !ctx_failed(rw->cx);
+}
+
+/* ---- embeddings ---- */
+
+/* Rows of codes and of their scales are taken, and then dequantised. */
+static bool quantise_gather(Rewrite *rw, Node *n)
+{
+    Quantise *q = quantise_of(rw);
+    Graph *g = n->graph;
+    Ox w = n->in[0];
+    int64_t axis = node_int(n, "axis", 0);
+    if (!is_large(w) || w->k->rank != 2 || (axis != 0 && axis != -2) || ox_rank(n->in[1]) < 0) {
+        if (is_large(w))
+            leave(rw, w, "it is no table whose rows are taken");
+        return true;
+    }
+    Blocks *b = blocks_of(rw->cx, w->k, 0, 8, q->blocks ? q->block : 0);
+    if (!b)
+        return false;
+    b->by_rows = true;
+    if (!blocks_possible(b) || w->k->dims[0] < SHORTEST || w->k->dims[1] < SHORTEST) {
+        leave(rw, w, "its rows are too short, or too long");
+        return true;
+    }
+    int64_t dims[2] = { b->N, blocks_in(b) };
+    const Coded *c = coded(rw, &q->tables, w->k, b, (Form){ DT_INT8, 2, w->k->dims },
+                           (Form){ DT_FLOAT, 2, dims });
+    if (!c)
+        return false;
+    Coded taken = { .codes = ox_g_with(g, "Gather", INPUTS(c->codes, n->in[1]), INT("axis", 0)) };
+    taken.scales = ox_g_with(g, "Gather", INPUTS(c->scales, n->in[1]), INT("axis", 0));
+    Ox y = q->blocks ? dequantised(g, &taken, ox_rank(n->out[0]) - 1, q->block)
+                     : ox_g(g, "Mul", ox_cast(g, taken.codes, DT_FLOAT), taken.scales);
+    if (!ox_ok(y))
+        return false;
+    replace(rw, n->out[0], y);
+    return true;
+}
+
+/* ---- convolutions ---- */
+
+/* One scale for each output channel: the first axis of Conv's weight. */
+static bool quantise_conv(Rewrite *rw, Node *n)
+{
+    Quantise *q = quantise_of(rw);
+    Ox w = n->in[1];
+    if (!is_large(w))
+        return true;
+    int64_t flat[2] = { w->k->dims[0], const_numel(w->k) / w->k->dims[0] };
+    const Const *k = const_reshape(rw->cx, w->k, 2, flat);
+    if (q->bits == 4 || !q->rows || !k) {
+        leave(rw, w, q->bits == 4 ? "int4 is for products" : "a Conv's needs opset 13");
+        return !ctx_failed(rw->cx);
+    }
+    Blocks *b = blocks_of(rw->cx, k, 0, 8, 0);
+    if (!b)
+        return false;
+    b->by_rows = true;
+    b->named = w->k;
+    if (!blocks_possible(b)) {
+        leave(rw, w, "its channels are too large");
+        return true;
+    }
+    const Coded *c = coded(rw, &q->filters, w->k, b, (Form){ DT_INT8, w->k->rank, w->k->dims },
+                           (Form){ DT_FLOAT, 1, &b->N });
+    n->in[1] = c ? dequantised(n->graph, c, 0, 0) : POISON;
+    return ox_ok(n->in[1]);
+}
+
+/* ---- the pass ---- */
+
+static bool quantise_step(Rewrite *rw, Node *n)
+{
+    if (node_is(n, "MatMul") || node_is(n, "Gemm"))
+        return quantise_product(rw, n);
+    if (node_is(n, "Gather"))
+        return quantise_gather(rw, n);
+    if (node_is(n, "Conv"))
+        return quantise_conv(rw, n);
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] && is_large(n->in[i]) && !node_is(n, "Transpose"))
+            leave(rw, n->in[i], "its operator takes no integers");
+    return true;
+}
+
+bool pass_quantise(Graph *g, const TidyOptions *o)
+{
+    if (o->weights_type != DT_INT8 && o->weights_type != DT_INT4)
+        return true;
+    Quantise q = { .root = g,
+                   .bits = o->weights_type == DT_INT8 ? 8 : 4,
+                   .block = o->block,
+                   .fuse = o->fuse && fused_kernel("MatMulNBits", "T1", DT_FLOAT),
+                   .blocks = o->opset >= OPSET_BLOCKS,
+                   .rows = o->opset >= OPSET_ROWS };
+    if (!rewrite(g, o, quantise_step, &q))
+        return false;
+    note(g->cx, NOTE_INFO, "%zu weights are %s: %llu bytes, %llu before", q.count,
+         dtype_name(o->weights_type), (unsigned long long)q.after, (unsigned long long)q.before);
+    return true;
+}

@@ -1,0 +1,33 @@
+/* types.h - weights and arithmetic of another type (--weights-type): what half.c, quantise.c and
+ * converted.c share. Nobody outside src/tidy includes it. */
+#ifndef PT2ONNX_TIDY_TYPES_H
+#define PT2ONNX_TIDY_TYPES_H
+
+#include "tidy/internal.h"
+
+/* ---- constants that are computed piece by piece while they are written (converted.c) ---- */
+
+/* The float32 constant k in type t, float16 or bfloat16, each element rounded to nearest even. One
+ * that is finite and out of range becomes the largest of its sign, which a note counts. NULL
+ * without memory. */
+const Const *const_as_half(Ctx *cx, const Const *k, DType t);
+/* The largest finite number of float16 or bfloat16. */
+double half_max(DType t);
+
+/* k as a constant that can be read in parts: a recipe's result is held in memory until parts_done,
+ * and so is what is inflated, unless the parts come one after the other (`forward`). */
+typedef struct Parts {
+    Const k;
+    uint8_t *room;
+    uint64_t size;
+} Parts;
+MUST_USE bool parts_begin(Ctx *cx, const Const *k, bool forward, Parts *out);
+void parts_done(Ctx *cx, Parts *p);
+
+/* ---- what the user asks for ---- */
+
+/* Does one of --float32's patterns match the node: its operator, its module or a module around it?
+ * Counts in o which of them have matched something. */
+bool float32_asked(const TidyOptions *o, const Node *n);
+
+#endif
