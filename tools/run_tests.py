@@ -212,7 +212,7 @@ def main():
 
     steps.step("models")
     makers = ("/usr/bin/python3", o.python)             # each makes folders of its own
-    ended = steps.run_all([[python, "tests/models/make_models.py", os.path.join(cache, "models")] for python in makers])
+    ended = steps.run_all([[python, "tests/models/make_models.py", "--threads", "1", os.path.join(cache, "models")] for python in makers])
     for python, code in zip(makers, ended):
         if code:
             tally.fail("make_models.py with " + python)

@@ -11,6 +11,7 @@ beside each other in the cache:
 The .json is written last, so a model whose .json exists is complete. Works with torch 1.13 and 2.13.
 """
 import copy
+import functools
 import inspect
 import json
 import os
@@ -202,7 +203,9 @@ def at_least_four(size):
     return (max(size[0], 4), *size[1:]) if isinstance(size, tuple) else max(size, 4)
 
 
-def built(recipe):
+@functools.lru_cache(maxsize=1)
+def made(recipe):
+    """The module and its example inputs, once for all forms of a recipe: not to be changed."""
     torch.manual_seed(zlib.crc32(recipe.name.encode()))
     model = recipe.make().eval()
     if "trained" not in recipe.tags:
@@ -212,6 +215,15 @@ def built(recipe):
         larger = recipe.dynamic and "program" not in recipe.tags
         calibrate(model, seeded_inputs(recipe, at_least_four(recipe.batches[0])) if larger else example)
     return model.eval(), example
+
+
+def built(recipe):
+    """The same to do with as one likes. What cannot be copied (weights that are computed) is made anew."""
+    model, example = made(recipe)
+    try:
+        return copy.deepcopy(model), clone(example)
+    except Exception:                                                   # PyTorch's, of several kinds
+        return made.__wrapped__(recipe)
 
 
 def run_all(recipe, fn, batches):
@@ -294,13 +306,21 @@ def shapes_of(recipe, example):
     return tuple({0: batch} if isinstance(a, torch.Tensor) else None for a in example)
 
 
+@functools.lru_cache(maxsize=2)
+def exported(recipe, dynamic, strict):
+    """The program once for its forms, which run_decompositions makes new ones of; of a module that nobody runs, so that state stays."""
+    model, example = built(recipe)
+    args, keywords = split(example)
+    with torch.no_grad():
+        return torch.export.export(model, args, keywords, dynamic_shapes=shapes_of(recipe, example) if dynamic else recipe.shapes, strict=strict)
+
+
 def save_exported(recipe, folder, form, dynamic=False, table=None, old=False, strict=False):
     """table: what run_decompositions is given; None leaves the program as exported."""
-    model, example = built(recipe)
-    args, keywords = split(clone(example))
-    with torch.no_grad():
-        program = torch.export.export(model, args, keywords, dynamic_shapes=shapes_of(recipe, example) if dynamic else recipe.shapes, strict=strict)
-        if table is not None:
+    model, _ = built(recipe)
+    program = exported(recipe, dynamic, strict)
+    if table is not None:
+        with torch.no_grad():
             program = program.run_decompositions(*table)
     many = dynamic or recipe.shapes or "program" in recipe.tags or "state" in recipe.tags
     runs = lambda: run_all(recipe, model, recipe.batches if many else recipe.batches[:1])
