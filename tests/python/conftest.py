@@ -30,6 +30,14 @@ def build(folder, target, *options, **env):
     return os.path.join(where, target)
 
 
+def objects_of_before(top):
+    """Environment for the whole build, without optimisation, of a copy of the sources: where ccache is installed, a file that was compiled in
+    one such copy is not compiled in the next, whatever its folder is called."""
+    if not shutil.which("ccache"):
+        return {}
+    return {"CMAKE_C_COMPILER_LAUNCHER": "ccache", "CCACHE_BASEDIR": top, "CCACHE_NOHASHDIR": "1"}
+
+
 @pytest.fixture(scope="session")
 def clang_program():
     assert shutil.which("clang"), "clang is missing: tools/setup test installs it"

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 import oracle
+from conftest import objects_of_before
 
 # (what to find in the first file of src/ops that has it, what replaces it)
 BREAKS = [
@@ -28,7 +29,7 @@ def tree():
     for part in ("src", "include", "cli", "tests", "tools"):
         shutil.copytree(os.path.join(oracle.TOP, part), os.path.join(top, part))
     shutil.copy(os.path.join(oracle.TOP, "CMakeLists.txt"), top)
-    make = run(["cmake", "-S", top, "-B", os.path.join(top, "build"), "-DPT2ONNX_TESTS=ON", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O0 -w"])
+    make = run(["cmake", "-S", top, "-B", os.path.join(top, "build"), "-DPT2ONNX_TESTS=ON", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O0 -w"], top)
     assert make.returncode == 0, make.stdout[-2000:]
     yield top
     shutil.rmtree(top)
@@ -40,13 +41,13 @@ def before(tree):
     return cases(tree)
 
 
-def run(command):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def run(command, top=""):
+    return subprocess.run(command, env={**os.environ, **(objects_of_before(top) if top else {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def cases(top):
     """Builds the runner and runs every family; which ones fail."""
-    done = run(["cmake", "--build", os.path.join(top, "build"), "--target", "run_cases", "-j", str(os.cpu_count() or 2)])
+    done = run(["cmake", "--build", os.path.join(top, "build"), "--target", "run_cases", "-j", str(os.cpu_count() or 2)], top)
     assert done.returncode == 0, done.stdout[-2000:]
     files = sorted(glob.glob(os.path.join(top, "tests", "ops", "*.txt")))
     assert files, "no operator cases"

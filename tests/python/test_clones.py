@@ -9,6 +9,7 @@ import tempfile
 import pytest
 
 import oracle
+from conftest import objects_of_before
 
 # Nothing is fetched, and no optimisation: that the sources build is looked at, not how fast they are.
 QUICK = {"PIP_NO_INDEX": "1", "CMAKE_BUILD_TYPE": "None", "CFLAGS": "-O0 -w", "PT2ONNX_PYTHON": "", "MAKEFLAGS": ""}
@@ -34,6 +35,8 @@ def make(clone, *words, user=None, **env):
     path = "/usr/local/bin:/usr/bin:/bin" if user else os.environ["PATH"]
     foreign = ("PT2ONNX", "PYTEST") + (("CCACHE", "CMAKE_C_COMPILER") if user else ())
     keep = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
+    if not user:
+        keep.update(objects_of_before(clone))
     done = subprocess.run(become + ["make", "--no-print-directory", *words], cwd=clone, env={**keep, **QUICK, "PATH": path, **env}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=1500)
     assert done.returncode == 0, done.stdout[-3000:]
