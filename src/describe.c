@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include "base/limits.h"
+#include "onnx/gradient/gradient.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>
@@ -375,6 +376,15 @@ static void put_types(Buf *out, const FormalType *at, int n)
     }
 }
 
+static bool has_gradient(Ctx *cx, const char *name)
+{
+    for (size_t i = 0;; i++) {
+        const char *with = gradient_op(cx, i);
+        if (!with || strcmp(with, name) == 0)
+            return with != NULL;
+    }
+}
+
 /* An operator of ONNX, its versions from the newest to the oldest. */
 static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
 {
@@ -385,7 +395,8 @@ static bool describe_onnx(Ctx *cx, const char *name, Buf *out)
     for (int i = 0; i < op->n_version; i++)
         buf_fmt(out, "%s %d", i ? "," : "", op->version[i].since);
     buf_fmt(out, "\nshape inference: %s", op->infer ? "yes" : "no");
-    buf_fmt(out, ", folding of constants: %s\n", op->fold ? "yes" : "no");
+    buf_fmt(out, ", folding of constants: %s", op->fold ? "yes" : "no");
+    buf_fmt(out, ", gradient: %s\n", has_gradient(cx, op->name) ? "yes" : "no");
     for (int i = op->n_version; i-- > 0;) {
         const OpVersion *v = &op->version[i];
         buf_fmt(out, "\nopset %d%s\n", v->since, v->deprecated ? ": deprecated" : "");

@@ -7,7 +7,7 @@ import glob
 import os
 
 # Families of sources that have no operator cases of their own name. Generated tables are left out.
-WHOLE = ("binding", "tidy", "eval")
+WHOLE = ("binding", "tidy", "eval", "gradient")
 BINDING = ["src/ops/%s.c" % n for n in ("args", "bind", "dispatch", "promote", "schema", "table")]
 GENERATED = ("ort_kernels.c",)
 # What a call alone cannot show, as results whose rank differs between runs: tests of programs that judge the family too.
@@ -19,7 +19,7 @@ PROGRAMS = {"view": ["tests/script/test_ranks.py", "tests/package/test_squeeze.p
 # What judges the interpreter before ctest does: tests of programs, by the beginning of a source's name. All of them would take too long.
 LISTS, LANGUAGE = ["lists", "inner_lists", "columns"], ["language", "builtins", "objects", "script"]
 SCRIPTS = {"walk": ["loops", "inner_lists", "objects"], "branch_run": ["optional", "places", "assumed"], "branch": ["script", "optional", "assumed", "regions"], "builtin": LANGUAGE + ["sort"],
-           "condition": ["assumed", "open_dicts"], "carry": ["loops", "inside_loops", "optional"], "choice": ["choice"], "c10_dtype": ["language"], "heap": ["mutation", "objects"],
+           "condition": ["assumed", "open_dicts"], "carry": ["loops", "inside_loops", "optional"], "choice": ["choice"], "autograd": ["gradients"], "builtin_autograd": ["gradients"], "c10_dtype": ["language"], "heap": ["mutation", "objects"],
            "join": ["choice", "optional", "objects", "ranks", "assumed", "open_dicts"], "layout": ["layouts"], "liveness": ["optional", "places"],
            "loop": ["loops", "inside_loops", "places", "lists", "left_in_lists", "mutation"], "dynamic_dict": ["open_dicts"], "dynamic_parts": LISTS, "higher_order": ["regions"],
            "stacked": LISTS + ["sort", "state_grows"], "state": ["state", "state_grows"], "tensor": ["mutation", "ranks", "layouts"],
@@ -47,6 +47,8 @@ def sources(top, family):
         return below(top, "src/value/*.c") + below(top, "src/eval/**/*.c")
     if family == "tidy":
         return [f for f in below(top, "src/tidy/**/*.c") + below(top, "src/tidy/**/*.rules") if os.path.basename(f) not in GENERATED]
+    if family == "gradient":
+        return below(top, "src/onnx/gradient/*.c") + below(top, "src/onnx/gradient/*.rules")
     if family == "binding":
         return BINDING
     return below(top, "src/ops/**/%s.c" % family) + below(top, "src/ops/**/%s.rules" % family)
@@ -134,6 +136,8 @@ def of_source(top, path, name, folder):
         return Judges({"^unit/", "^cli/", "^ops/"}, programs=by_beginning(SCRIPTS, path))
     if part == "front":
         return Judges({"^unit/(exported|torchscript|handed|sympy|builtin)", "^fuzz/", "^cli/"})
+    if part == "onnx" and folder[2] == "gradient":
+        return Judges({"^unit/rules$", "^cli/"}, programs={test_file("gradients")})
     if part == "onnx":
         return Judges({"^unit/", "^ops/", "^fuzz/onnx", "^cli/"}, cases(top))
     return Judges({"^unit/", "^fuzz/", "^cli/"})

@@ -1,4 +1,11 @@
 """torch.autograd.grad inside a forward: gradients of force fields and physics nets, by ONNX nodes, against torch."""
+import hashlib
+import importlib.util
+import re
+import subprocess
+import sys
+
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -6,6 +13,7 @@ from torch import nn
 
 import force_fields
 import scripted
+from gradient_cases import CASES, RULES
 from scripted import oracle
 
 TOLERANCE = 1e-5
@@ -18,18 +26,28 @@ def plain_session(path):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def same(module, tmp_path, runs, *options, tolerance=TOLERANCE):
-    """As scripted.same, to the tolerance of forces, in ONNX Runtime's default session and without optimisations."""
-    path, out = scripted.save(module, tmp_path), tmp_path / "model.onnx"
-    done = oracle.converted(path, out, *options)
-    oracle.check(out)
+def recorded(module, tmp_path, runs):
+    """The saved program, and what it gives for each run."""
+    path = scripted.save(module, tmp_path)
     with torch.jit.optimized_execution(False):
         loaded = torch.jit.load(str(path))
-        wanted = [([x.numpy().copy() for x in xs], scripted.flat(loaded(*[x.clone() for x in xs]))) for xs in runs]
+        return path, [([x.numpy().copy() for x in xs], scripted.flat(loaded(*[x.clone() for x in xs]))) for xs in runs]
+
+
+def agrees(out, wanted, tolerance=TOLERANCE):
+    """In ONNX Runtime's default session and without optimisations."""
+    oracle.check(out)
     for session in (oracle.session(out), plain_session(out)):
         for inputs, outputs in wanted:
             got = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})
             oracle.compare(got, outputs, tolerance=tolerance)
+
+
+def same(module, tmp_path, runs, *options, tolerance=TOLERANCE):
+    """As scripted.same, to the tolerance of forces, and without optimisations too."""
+    path, wanted = recorded(module, tmp_path, runs)
+    done = oracle.converted(path, tmp_path / "model.onnx", *options)
+    agrees(tmp_path / "model.onnx", wanted, tolerance)
     return done
 
 
@@ -281,3 +299,75 @@ def test_an_operator_of_a_users_rule(tmp_path):
     rules.write_text("aten::erfinv(Tensor self) -> Tensor\n    = my.domain::ErfInv(self) as self\n")
     said = refused(Net(), tmp_path, "-i", "x:float32[N]", "--rules", str(rules))
     assert "aten::erfinv: torch.autograd.grad: the gradient of my.domain::ErfInv is not known" in said
+
+
+# ---- every ONNX operator that has a gradient ----
+
+def has_gradient(op):
+    said = subprocess.run([oracle.PROGRAM, "ops", "onnx::" + op], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return "gradient: yes" in said
+
+
+def test_each_gradient_has_a_case():
+    known = {s.name for s in onnx.defs.get_all_schemas() if s.domain == "" and has_gradient(s.name)}
+    listed = set(CASES) | set(RULES)
+    assert known == listed, "without a case: %s; without a gradient: %s" % (known - listed, listed - known)
+
+
+def module_of(text, call, folder):
+    """A module of this source, which torch.jit.script wants to see in a file."""
+    name = "case_%s" % hashlib.md5((text + call).encode()).hexdigest()
+    path = folder / (name + ".py")
+    path.write_text("import torch\nimport torch.nn.functional as F\nfrom typing import List\n\n\nclass Net(torch.nn.Module):\n" + text % call)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module.Net()
+
+
+FORWARD = """    def forward(self, x, y, w, i):
+        return %s
+"""
+# A result's gradient differs from element to element; what the call does not use has none.
+GRADIENTS = """    def forward(self, x, y, w, i):
+        x.requires_grad_(True)
+        y.requires_grad_(True)
+        w.requires_grad_(True)
+        out = %s
+        found = torch.autograd.grad([(out * (0.3 + 0.7 * out.detach())).sum()], [x, y, w], allow_unused=True, create_graph=True)
+        all: List[torch.Tensor] = [out]
+        for g in found:
+            if g is not None:
+                all.append(g)
+        return all
+"""
+CALLS = [(op, call, None) for op, calls in CASES.items() for call in calls] + [(op, *case) for op, cases in RULES.items() for case in cases]
+CASE_SIZES = ["-i", "x:float32[N=2..64,4]", "-i", "y:float32[N=2..64,4]", "-i", "w:float32[4,4]", "-i", "i:int64[M=1..64]"]
+
+
+def case_inputs(n, m):
+    g = torch.Generator().manual_seed(10 * n + m)
+    numbers = 0.1 + 0.8 * (torch.randperm(8 * n + 16, generator=g) + 0.5) / (8 * n + 16)
+    return numbers[:4 * n].view(n, 4), numbers[4 * n:8 * n].view(n, 4), numbers[8 * n:].view(4, 4), torch.randint(0, n, (m,), generator=g)
+
+
+@pytest.mark.parametrize("op, call, rule", CALLS, ids=["%s-%s" % c[:2] for c in CALLS])
+def test_gradient(op, call, rule, tmp_path):
+    """Against torch, at other sizes; at opset 9 or 13 the same or a refusal that names the opset that can."""
+    options = list(CASE_SIZES)
+    if rule:
+        (tmp_path / "one.rules").write_text(rule + "\n")
+        options += ["--rules", str(tmp_path / "one.rules")]
+    forward = scripted.save(module_of(FORWARD, call, tmp_path), tmp_path)
+    dump = oracle.convert(forward, tmp_path / "forward.onnx", *options, "--opset", "23", "--dump-after", "drop-unused")
+    made = set(re.findall(r"= (\w+)[<(]", dump.stdout + dump.stderr))
+    assert op == "Identity" or op in made, "%s makes %s" % (call, made)
+    runs = [case_inputs(n, m) for n, m in ((3, 5), (6, 2))]
+    path, wanted = recorded(module_of(GRADIENTS, call, tmp_path), tmp_path, runs)
+    for opset in ("9", "13", "18", "23"):
+        done = oracle.convert(path, tmp_path / "model.onnx", *options, "--opset", opset)
+        if done.returncode:
+            assert opset in ("9", "13") and "try: --opset" in done.stderr, done.stderr
+        else:
+            agrees(tmp_path / "model.onnx", wanted)

@@ -131,9 +131,9 @@ static size_t copied(const Node *n, const char *const *names, size_t count, Attr
     return k;
 }
 
-/* v with as many zeros at the end of each spatial axis as x has elements more: those that no window
- * of the convolution has seen. */
-static Ox grown_to(Step *s, Ox v, Ox x)
+/* v in the size of x: where it ends earlier there are zeros, of elements that no window has seen;
+ * where it ends later that was the border. */
+static Ox in_size_of(Step *s, Ox v, Ox x)
 {
     Dim pads[2 * MAX_RANK];
     int rank = ox_rank(x);
@@ -159,6 +159,23 @@ static Ox of_bias(Step *s, int rank)
     return ox_g_with(s->g, "ReduceSum", INPUTS(s->grad[0], over), INT("keepdims", 0));
 }
 
+/* How much of the border at the end the windows have seen depends on the size: none of it is cut
+ * off here, in_size_of() does that. */
+static bool border_only_in_front(Step *s, Attr *attr, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(attr[i].name, "pads") != 0)
+            continue;
+        int64_t *pads = new_array(s->cx, int64_t, attr[i].n);
+        if (!pads)
+            return false;
+        for (size_t k = 0; k < attr[i].n / 2; k++)
+            pads[k] = attr[i].ints[k];
+        attr[i].ints = pads;
+    }
+    return true;
+}
+
 /* Conv takes windows apart and ConvTranspose puts them together, with the same weight. */
 static bool convolved(Step *s)
 {
@@ -178,8 +195,10 @@ static bool convolved(Step *s)
     if (!step_wants(s, 0))
         return true;
     const char *back = forward ? "ConvTranspose" : "Conv";
+    if (forward && !border_only_in_front(s, attr, n))
+        return false;
     Ox dx = ox_make(s->g, back, INPUTS(s->grad[0], s->n->in[1]), attr, n);
-    return step_gives(s, 0, forward && ox_ok(dx) ? grown_to(s, dx, x) : dx);
+    return step_gives(s, 0, forward && ox_ok(dx) ? in_size_of(s, dx, x) : dx);
 }
 
 const GradientRow gradient_nn[] = {

@@ -103,15 +103,6 @@ static bool norm_1(Step *s)
     return step_gives(s, 0, ox_g(s->g, "Mul", sign, r.grad));
 }
 
-static bool squared(Step *s)
-{
-    Reduced r;
-    if (!reduction(s, &r))
-        return false;
-    Ox twice = ox_g(s->g, "Mul", r.grad, like_number(s->g, 2, r.grad));
-    return step_gives(s, 0, ox_g(s->g, "Mul", r.x, twice));
-}
-
 /* All elements that are the extreme one share its gradient. */
 static bool extreme(Step *s)
 {
@@ -185,17 +176,8 @@ static bool sum_of_several(Step *s)
 }
 
 const GradientRow gradient_reduce[] = {
-    { "ReduceSum", summed },
-    { "ReduceMean", averaged },
-    { "ReduceL2", norm_2 },
-    { "ReduceL1", norm_1 },
-    { "ReduceSumSquare", squared },
-    { "ReduceMax", extreme },
-    { "ReduceMin", extreme },
-    { "ReduceProd", multiplied },
-    { "ReduceLogSumExp", log_sum_exp },
-    { "Max", larger_of_several },
-    { "Min", larger_of_several },
-    { "Sum", sum_of_several },
-    { 0 },
+    { "ReduceSum", summed },      { "ReduceMean", averaged },         { "ReduceL2", norm_2 },
+    { "ReduceL1", norm_1 },       { "ReduceMax", extreme },           { "ReduceMin", extreme },
+    { "ReduceProd", multiplied }, { "ReduceLogSumExp", log_sum_exp }, { "Max", larger_of_several },
+    { "Min", larger_of_several }, { "Sum", sum_of_several },          { 0 },
 };

@@ -27,15 +27,28 @@ static bool turned_back(Step *s)
 
 static bool cast_back(Step *s) { return step_gives(s, 0, s->grad[0]); }
 
-/* The same operator with the axis counted or the order turned round: Reshape in another order. */
-static bool from_space(Step *s)
+/* pixel_shuffle, as it is made of a Reshape that splits the channels, a Transpose and a Reshape:
+ * [N, C b b, H, W] as [N, C, b, b, H, W], then [N, C, H, b, W, b]. */
+static bool from_depth(Step *s)
 {
-    Ox grad = s->grad[0];
-    Attr size = INT("blocksize", node_int(s->n, "blocksize", 1));
-    if (node_is(s->n, "DepthToSpace") && strcmp(node_str(s->n, "mode", "DCR"), "DCR") != 0)
-        return step_refuse(s, "the gradient of DepthToSpace in the mode CRD is not known");
-    const char *back = node_is(s->n, "DepthToSpace") ? "SpaceToDepth" : "DepthToSpace";
-    return step_gives(s, 0, ox_make(s->g, back, INPUTS(grad), &size, 1));
+    Ox x = s->n->in[0];
+    Dim split[6];
+    int rank;
+    if (!step_rank(s, x, &rank))
+        return false;
+    if (strcmp(node_str(s->n, "mode", "DCR"), "CRD") != 0)
+        return step_refuse(s, "the gradient of DepthToSpace in the mode DCR is not known");
+    Dim block = dim_int(s->cx, node_int(s->n, "blocksize", 1));
+    split[0] = ox_dim(x, 0);
+    split[1] = dim_floordiv(s->cx, ox_dim(x, 1), dim_mul(s->cx, block, block));
+    split[2] = split[3] = block;
+    split[4] = ox_dim(x, 2);
+    split[5] = ox_dim(x, 3);
+    if (ctx_failed(s->cx))
+        return false;
+    Ox apart = in_shape_of(s->g, x, type_tensor(s->cx, ox_dtype(x), 6, split));
+    Ox mixed = ox_ok(apart) ? transposed(s->g, apart, (int64_t[]){ 0, 1, 4, 2, 5, 3 }, 6) : POISON;
+    return step_through(s, in_shape_of(s->g, mixed, s->n->out[0]->type));
 }
 
 /* ---- copies ---- */
@@ -295,7 +308,6 @@ const GradientRow gradient_shape[] = {
     { "Concat", concatenated },
     { "Split", split },
     { "Pad", padded },
-    { "DepthToSpace", from_space },
-    { "SpaceToDepth", from_space },
+    { "DepthToSpace", from_depth },
     { 0 },
 };
