@@ -15,7 +15,8 @@ typedef struct Attention {
     bool causal;    /* row i sees columns 0..i */
     bool safe;      /* a row that sees nothing gives zeros (torch 2's softmax), not NaN */
     Ox seeing;      /* [.., L, 1]: 0 for a row that sees nothing, else 1; NULL: all rows see */
-    double scale;   /* of the scores; 0: 1/sqrt(E) */
+    bool scaled;    /* by `scale`; else by 1/sqrt(E) */
+    double scale;   /* of the scores */
     double dropout; /* of the weights */
 } Attention;
 
@@ -114,12 +115,12 @@ static void open_rows(Op *op, Attention *a)
         open_numbers(op, a, mask);
 }
 
-/* The factor of the scores: a->scale, or 1/sqrt(E). */
+/* The factor of the scores. */
 static Ox score_scale(Op *op, const Attention *a)
 {
     int64_t e;
     Dim last = ox_dim(a->q, ox_rank(a->q) - 1);
-    if (a->scale != 0)
+    if (a->scaled)
         return number_like(op, a->scale, a->q);
     if (dim_known(last, &e))
         return number_like(op, 1 / sqrt((double)e), a->q);
@@ -161,10 +162,13 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
 }
 
 /* Can it be ONNX's Attention? That takes rank 4 and a mask of whole rows and columns, without
- * dropout; ONNX Runtime's takes no empty tensor, and computes doubles in float32. */
+ * dropout; ONNX Runtime's takes no empty tensor and only a scale above 0, and computes doubles in
+ * float32. */
 static bool is_attention(Op *op, const Attention *a)
 {
     if (op->g->target < 23 || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
+        return false;
+    if (a->scaled && !(a->scale > 0))
         return false;
     if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 ||
         !ox_never_empty(op->cx, a->q) || !ox_never_empty(op->cx, a->k))
@@ -183,7 +187,7 @@ static Ox attention_node(Op *op, const Attention *a)
     if (mask && ox_dtype(mask) != DT_BOOL)
         mask = ox_cast(op->g, mask, ox_dtype(a->q));
     Attr causal = a->causal ? INT("is_causal", 1) : NO_ATTR;
-    Attr scale = a->scale != 0 ? FLOAT("scale", a->scale) : NO_ATTR;
+    Attr scale = a->scaled ? FLOAT("scale", a->scale) : NO_ATTR;
     return ox_make(op->g, "Attention", INPUTS(a->q, a->k, a->v, mask), ATTRS(causal, scale));
 }
 
@@ -249,8 +253,8 @@ static bool sdpa_args(Op *op, const char *mask, Attention *a)
     *a = (Attention){ .causal = arg_bool(op, "is_causal"), .safe = true };
     attention_tensors(op, mask, a);
     a->dropout = arg_float(op, "dropout_p");
-    if (arg_given(op, "scale"))
-        a->scale = arg_float(op, "scale");
+    a->scaled = arg_given(op, "scale");
+    a->scale = a->scaled ? arg_float(op, "scale") : 0;
     return ox_ok(a->q) && ox_ok(a->k) && ox_ok(a->v) && (!a->mask || ox_ok(a->mask)) &&
         !ctx_failed(op->cx);
 }
