@@ -5,6 +5,7 @@
  * its signature asks for (see number_dtype). */
 #include "onnx/rules/rules_tree.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct Local {
@@ -154,6 +155,8 @@ static RuleVal negated(Run *run, const Tree *t)
     RuleVal v = eval(run, t->arg[0]);
     if (v.tag == RV_INT && v.i != INT64_MIN)
         return rv_int(-v.i);
+    if (v.tag == RV_BOOL)
+        return rv_int(-as_int(v));
     if (v.tag == RV_FLOAT)
         return (RuleVal){ .tag = RV_FLOAT, .f = -v.f };
     return is_poison(v) ? v : wrong(run, t, E_USAGE, "'-' is for numbers; use Neg for tensors");
@@ -212,6 +215,19 @@ static Ox number_ox(Run *run, const Tree *at, RuleVal v, DType t)
     return ox_integer(g, t, as_int(v));
 }
 
+/* v, a number that is known, as a 0-d constant of type t; without its fraction where t is an int
+ * type, as PyTorch converts numbers. */
+static Ox cast_number(Run *run, const Tree *at, RuleVal v, DType t)
+{
+    const double limit = 0x1p63;
+    if (v.tag == RV_FLOAT && dtype_is_int(t)) {
+        if (!(v.f >= -limit && v.f < limit))
+            return wrong(run, at, E_VALUE, "the number does not fit 64 bits").ox;
+        v.f = trunc(v.f);
+    }
+    return number_ox(run, at, v, t);
+}
+
 /* A number that the running model computes as a tensor of type t. */
 static Ox staged_number_ox(Run *run, const Tree *at, Ox number, DType t)
 {
@@ -252,9 +268,11 @@ static RuleVal function(Run *run, const Tree *t)
                          "decides it");
         return rv_int(ox_rank(a.ox));
     case N_CAST:
-        if (a.tag != RV_OX || b.tag != RV_INT || b.i <= 0 || b.i >= DT_COUNT)
+        if ((a.tag != RV_OX && !is_number(a)) || b.tag != RV_INT || b.i <= 0 || b.i >= DT_COUNT)
             return wrong(run, t, E_USAGE,
                          "cast(tensor, type), as in cast(x, float32) or cast(x, dtype(y))");
+        if (a.tag != RV_OX)
+            return rv_ox(cast_number(run, t, a, (DType)b.i));
         return rv_ox(ox_cast(run->env->g, a.ox, (DType)b.i));
     default:
         if (!is_number(a) || b.tag != RV_OX)
