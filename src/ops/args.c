@@ -170,7 +170,7 @@ bool arg_is_number(Op *op, const char *name, double x)
     switch (v.tag) {
     case V_INT:   return (double)v.i == x;
     case V_FLOAT: return v.f == x;
-    case V_BOOL:  return v.b == (x != 0);
+    case V_BOOL:  return (double)v.b == x;
     default:      return false;
     }
 }

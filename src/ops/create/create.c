@@ -201,8 +201,12 @@ static Ox arange_floats(Op *op, Value start, Value end, Value step, DType t)
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
-/* Is the number of an int type, known or not? */
-static bool is_whole(Op *op, Value v) { return number_dtype(op->cx, v) == DT_INT64; }
+/* Is the number an int or a bool, known or not? */
+static bool is_whole(Op *op, Value v)
+{
+    DType t = number_dtype(op->cx, v);
+    return t == DT_INT64 || t == DT_BOOL;
+}
 
 /* start, start + step, .. before end. Three ints give int64 and a Range, whose length is a
  * dimension; known floats a constant; anything else a Range in double. */
@@ -253,8 +257,8 @@ static Ox lower_dim_arange(Op *op)
 
 /* linspace and logspace step from both ends, so that both ends are exact: element i is
  * start + i * step in the first half, end - (n - 1 - i) * step in the second. Ends of an int type
- * are truncated first. base: logspace's, else 0. */
-static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType t)
+ * are truncated first. base: logspace's, else NULL. */
+static Ox known_space(Op *op, double a, double b, int64_t n, const double *base, DType t)
 {
     if (dtype_is_int(t)) {
         a = trunc(a);
@@ -267,7 +271,7 @@ static Ox known_space(Op *op, double a, double b, int64_t n, double base, DType 
     for (int64_t i = 0; i < n; i++) {
         bool first_half = i < n / 2 || n == 1;
         v[i] = first_half ? a + step * (double)i : b - step * (double)(n - 1 - i);
-        v[i] = base != 0 ? pow(base, v[i]) : v[i];
+        v[i] = base ? pow(*base, v[i]) : v[i];
     }
     return const_of_doubles(op, t, v, n);
 }
@@ -284,7 +288,7 @@ static Ox space_end(Op *op, const char *name, DType t)
 
 /* The elements from their places: start where `first`, else end, plus `parts` of the way from
  * start to end. */
-static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
+static Ox between(Op *op, const double *base, DType t, Ox first, Ox parts)
 {
     Ox a = space_end(op, "start", t);
     Ox b = space_end(op, "end", t);
@@ -292,13 +296,13 @@ static Ox between(Op *op, double base, DType t, Ox first, Ox parts)
     Ox from = ox(op, "Where", first, a, b);
     Ox moved = ox(op, "Mul", parts, length);
     Ox at = ox(op, "Add", from, moved);
-    if (base != 0)
-        at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, base), at);
+    if (base)
+        at = ox(op, "Pow", ox_number(op->g, DT_DOUBLE, *base), at);
     return ox_ok(at) ? ox_cast(op->g, at, t) : at;
 }
 
 /* n elements between ends that the model computes. */
-static Ox space_between(Op *op, int64_t n, double base, DType t)
+static Ox space_between(Op *op, int64_t n, const double *base, DType t)
 {
     double *offset = new_array(op->cx, double, n ? n : 1);
     uint8_t *low = new_array(op->cx, uint8_t, n ? n : 1);
@@ -315,7 +319,7 @@ static Ox space_between(Op *op, int64_t n, double base, DType t)
 }
 
 /* A dynamic number of elements n; the formula is known_space()'s. */
-static Ox dynamic_space(Op *op, Dim n, double base, DType t)
+static Ox dynamic_space(Op *op, Dim n, const double *base, DType t)
 {
     Ctx *cx = op->cx;
     Dim one = dim_int(cx, 1);
@@ -345,7 +349,8 @@ static Ox lower_space(Op *op)
 {
     double a, b;
     int64_t n;
-    double base = op->row->datum ? arg_float(op, "base") : 0;
+    double power_of = op->row->datum ? arg_float(op, "base") : 0;
+    const double *base = op->row->datum ? &power_of : NULL;
     Dim steps = space_steps(op);
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (!steps)

@@ -437,15 +437,16 @@ const OpRow ops_sort[] = {
     CALL(lower_mode, NULL, PLAIN,
          "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
          "indices)"),
+    /* a number before a tensor: 1 and True are numbers too */
     FAMILY(lower_quantile, 0, NULL, PLAIN,
-           "aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+           "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
            "interpolation=\"linear\") -> Tensor"),
-    OLDER("aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+    OLDER("aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
           "interpolation=\"linear\") -> Tensor"),
     FAMILY(lower_quantile, 1, NULL, PLAIN,
-           "aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
-           "interpolation=\"linear\") -> Tensor"),
-    OLDER("aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
-          "str interpolation=\"linear\") -> Tensor"),
+           "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
+           "str interpolation=\"linear\") -> Tensor"),
+    OLDER("aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+          "interpolation=\"linear\") -> Tensor"),
     OPS_END
 };

@@ -6,6 +6,8 @@
  * PyTorch's default of -100 does. */
 #include "ops/internal.h"
 
+#include <math.h>
+
 #define PI 3.14159265358979323846
 
 enum { MEAN = 1, SUM = 2 }; /* of `reduction`; 0 is none */
@@ -355,7 +357,7 @@ static Ox lower_multi_margin(Op *op)
     Ox x = as_batch(op, arg(op, "self"), 2, &alone);
     Ox weight = arg_opt(op, "weight");
     Ox y = as_batch(op, arg_typed(op, "target", DT_INT64), 1, &alone_y);
-    double p = arg_float(op, "p");
+    double p = trunc(arg_float(op, "p")); /* PyTorch takes an int of it */
     if (!ox_ok(x) || !ox_ok(y))
         return POISON;
     if (p != 1 && p != 2)
@@ -598,7 +600,7 @@ static Ox lower_cross_entropy(Op *op)
         return POISON;
     logits = batched(op, logits, &c);
     Ox loss = over_samples(op, picked(op, logits, &c), &c);
-    if (smoothing == 0)
+    if (smoothing <= 0)
         return loss;
     Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, 1)), ox_dtype(x));
     Ox share = ox(op, "Div", number_like(op, smoothing, x), classes);
