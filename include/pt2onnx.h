@@ -227,9 +227,9 @@ typedef struct pt2onnx_attr {
 typedef struct pt2onnx_type {
     int dtype;                   /* 0: not a tensor, or unknown */
     int rank;                    /* -1 unknown */
-    const int64_t *dims;         /* -1 unknown */
+    const int64_t *dims;         /* -1 unknown; of a size with a name what it was in the trace */
     const char *kind;            /* "Tensor", "int", "List[int]", .. */
-    const char *const *dim_name; /* names of unknown sizes, NULL entries: none; or NULL */
+    const char *const *dim_name; /* names of dynamic sizes, NULL entries: none; or NULL */
 } pt2onnx_type;
 typedef struct pt2onnx_node {
     const char *kind;   /* "aten::add", "prim::Constant", "prim::PythonOp" */

@@ -252,7 +252,7 @@ class Record:
         if sizes is None:
             return self.type(v)
         named = names_by_axis(name, axes, len(sizes))
-        dims = self.array(_capi.c_int64, [-1 if n else d for n, d in zip(named, sizes)])
+        dims = self.array(_capi.c_int64, sizes)
         texts = self.array(_capi.c_char_p, [n.encode() if n else None for n in named])
         return _capi.Type(SCALAR_TYPES.get(t.scalarType(), 0), len(sizes), dims, b"Tensor", texts)
 

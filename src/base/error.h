@@ -191,11 +191,12 @@ struct Ctx {
     /* What higher layers hang on the context; base never looks inside. */
     struct Dims
         *dims; /* onnx/dim/dim.c: symbols, hash-consed expressions; forgotten by ctx_restart */
-    struct Types *types;         /* onnx/graph.c: interned types; forgotten by ctx_restart */
-    struct OnnxTable *onnx;      /* onnx/optable.c: operators by name; kept */
-    struct Gradients *gradients; /* onnx/gradient: rules by operator; kept */
-    struct OpTable *ops;         /* ops/table.c: rows and rules by name; kept */
-    struct Heap *heap;           /* value/heap.c: the undo trail; forgotten by ctx_restart */
+    struct Types *types;             /* onnx/graph.c: interned types; forgotten by ctx_restart */
+    struct OnnxTable *onnx;          /* onnx/optable.c: operators by name; kept */
+    struct Gradients *gradients;     /* onnx/gradient: rules by operator; kept */
+    struct OpTable *ops;             /* ops/table.c: rows and rules by name; kept */
+    struct Heap *heap;               /* value/heap.c: the undo trail; forgotten by ctx_restart */
+    struct Specialized *specialized; /* value/specialized.c; forgotten by ctx_restart */
     struct Autograd
         *autograd; /* value/autograd.c: what requires a gradient; forgotten by ctx_restart */
     struct Builtins *builtins; /* eval/builtin/builtin.c: rows by name; kept */

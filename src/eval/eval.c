@@ -161,6 +161,12 @@ static bool choose_entry(Eval *ev)
     return true;
 }
 
+static bool tell_specialized(Eval *ev)
+{
+    specialized_report(ev->cx, ev->g, ev->p->traced);
+    return !ctx_failed(ev->cx);
+}
+
 static bool evaluate(Eval *ev)
 {
     Program *p = ev->p;
@@ -173,7 +179,8 @@ static bool evaluate(Eval *ev)
     if (p->build_root && !p->build_root(ev->cx, p, &p->root))
         return false;
     return choose_entry(ev) && state_begin(ev) && make_inputs(ev, &inputs, &n) &&
-        run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev);
+        run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev) &&
+        tell_specialized(ev);
 }
 
 /* One evaluation of the program: inputs, forward, outputs and state. The graph, or NULL after an

@@ -346,6 +346,14 @@ static bool eval_sequence(Eval *ev, const Expr *e, Value *out)
 
 /* ---- constants, operators of the language ---- */
 
+/* A constant without a name is no weight: it may be computed from an example's size. */
+static void tell_constant(Eval *ev, Value v)
+{
+    Ox now = v.tag == V_TENSOR ? v.t->st->now : NULL;
+    if (now && now->kind == OX_CONST && !now->k->name)
+        specialized_constant(ev->cx, now->k);
+}
+
 /* CONSTANTS.cN. A 0-d tensor stands for a Python number of the traced program (Tensor.number). */
 static bool eval_constant(Eval *ev, int64_t n, Value *out)
 {
@@ -361,6 +369,7 @@ static bool eval_constant(Eval *ev, int64_t n, Value *out)
         map_put(ev->cx, &ev->constants, key, known);
         state_track(ev, *known);
     }
+    tell_constant(ev, *known);
     *out = *known;
     if (known->tag == V_TENSOR && ox_rank(known->t->st->now) == 0) {
         out->t = tensor_alias(ev->cx, known->t);
@@ -415,11 +424,14 @@ static bool eval_attr(Eval *ev, const Expr *e, Value *out)
 static bool eval_kind(Eval *ev, const Expr *e, Value *out)
 {
     switch (e->kind) {
-    case X_NONE:    *out = val_none(); return true;
-    case X_TRUE:    *out = val_bool(true); return true;
-    case X_FALSE:   *out = val_bool(false); return true;
-    case X_INT:     *out = val_int(e->i); return true;
-    case X_FLOAT:   *out = val_float(e->f); return true;
+    case X_NONE:  *out = val_none(); return true;
+    case X_TRUE:  *out = val_bool(true); return true;
+    case X_FALSE: *out = val_bool(false); return true;
+    case X_INT:   *out = val_int(e->i); return true;
+    case X_FLOAT:
+        specialized_number(ev->cx, e->f);
+        *out = val_float(e->f);
+        return true;
     case X_COMPLEX: *out = val_complex(ev->cx, e->c[0], e->c[1]); return true;
     case X_STR:     *out = val_str(e->s); return true;
     case X_LOCAL:   *out = ev->frame->locals->slot[e->slot].v; return true;

@@ -13,6 +13,7 @@
 #include "value/facts.h"
 #include "value/heap.h"
 #include "value/options.h"
+#include "value/specialized.h"
 #include "ops/ops.h"
 
 /* What a function gives that is one of several to be asked in turn. DONE: *out is the answer;

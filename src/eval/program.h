@@ -142,9 +142,10 @@ typedef struct Recorded {
     Str what; /* "float", "int": the type of a value that is no tensor */
 } Recorded;
 typedef struct RecordedDim {
-    int64_t known; /* the size, or -1 */
-    Str expr;      /* of a dynamic size: "2*s77 + 1" .. */
-    Str symbol;    /* .. or a symbol, which may have any name */
+    int64_t known;   /* the size, or -1 */
+    Str expr;        /* of a dynamic size: "2*s77 + 1" .. */
+    Str symbol;      /* .. or a symbol, which may have any name */
+    int64_t example; /* what a dynamic size was when the program was traced; 0: not recorded */
 } RecordedDim;
 
 typedef struct ParamDecl {

@@ -133,9 +133,10 @@ static const RecordedDim *recorded_dims(Ctx *cx, const pt2onnx_type *t)
     if (!d)
         return NULL;
     for (int i = 0; i < t->rank; i++) {
-        bool named = t->dims[i] < 0 && t->dim_name && t->dim_name[i];
-        d[i].known = t->dims[i] >= 0 ? t->dims[i] : -1;
+        bool named = t->dim_name && t->dim_name[i];
+        d[i].known = t->dims[i] >= 0 && !named ? t->dims[i] : -1;
         d[i].symbol = named ? str_of(cx, t->dim_name[i]) : NULL;
+        d[i].example = named && t->dims[i] > 0 ? t->dims[i] : 0;
     }
     return d;
 }

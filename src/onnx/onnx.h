@@ -126,6 +126,8 @@ bool dim_is_sym(Dim d, Str *name);
  * two different ones has none. */
 void dim_set_example(Dim sym, int64_t size);
 bool dim_example(Ctx *cx, Dim d, int64_t *out); /* what d was then; false: not known */
+/* What d would have been, had all sizes of the example been so many times as large. */
+bool dim_example_times(Ctx *cx, Dim d, int64_t times, int64_t *out);
 /* Where a symbol's number comes from when a node must compute it: axis of v's shape, or v itself
  * (0-d int64) for axis -1. The first origin wins. */
 void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis);

@@ -12,6 +12,7 @@
 #include "value/facts.h"
 #include "value/heap.h"
 #include "value/options.h"
+#include "value/specialized.h"
 
 /* One schema line and what lowers it. */
 typedef struct Candidate {

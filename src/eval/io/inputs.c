@@ -140,7 +140,9 @@ static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
     if (d->lo > 0 || d->hi < DIM_MAX)
         dim_set_range(cx, sym, d->lo, d->hi);
     facts_symbol(cx, sym, path, axis, !options_of(in->ev)->soft_sizes);
-    return facts_dim(cx, sym);
+    Dim now = facts_dim(cx, sym);
+    specialized_ask(cx, now, path, axis, true);
+    return now;
 }
 
 static Dim look_at_fact(void *arg, Dim sym)
@@ -175,8 +177,9 @@ Type recorded_type(Ctx *cx, const Recorded *r)
 /* The file records the size that the symbol d had in its example. */
 static void set_example(Dim d, const RecordedDim *recorded)
 {
-    if (recorded->known >= 0 && dim_is_sym(d, NULL))
-        dim_set_example(d, recorded->known);
+    int64_t size = recorded->known >= 0 ? recorded->known : recorded->example;
+    if (size > 0 && dim_is_sym(d, NULL))
+        dim_set_example(d, size);
 }
 
 /* The file's own symbols keep their names, unless the user gave the axis one of theirs: then they
@@ -187,6 +190,7 @@ static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
     if (d->known >= 0 && options_of(in->ev)->dynamic) {
         Dim sym = free_dim(in, path, axis);
         set_example(sym, d);
+        specialized_ask(cx, sym, path, axis, false);
         return sym;
     }
     if (d->symbol)
@@ -195,6 +199,9 @@ static Dim decl_dim(Inputs *in, const RecordedDim *d, Str path, int axis)
     if (!e)
         return free_dim(in, path, axis);
     facts_symbol(cx, e, path, axis, false);
+    set_example(e, d);
+    if (d->example > 0)
+        specialized_ask(cx, e, path, axis, true);
     return e;
 }
 

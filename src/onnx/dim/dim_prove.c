@@ -327,19 +327,30 @@ void dim_set_example(Dim sym, int64_t size)
     r->sym.example = same ? size : -2;
 }
 
-static Dim look_at_example(void *cx, Dim sym)
+typedef struct Example {
+    Ctx *cx;
+    int64_t times;
+} Example;
+
+static Dim look_at_example(void *arg, Dim sym)
 {
-    return sym->sym.example >= 0 ? dim_int(cx, sym->sym.example) : NULL;
+    const Example *e = arg;
+    int64_t size;
+    if (sym->sym.example < 0 || !mul_ok(sym->sym.example, e->times, &size))
+        return NULL;
+    return dim_int(e->cx, size);
 }
 
-bool dim_example(Ctx *cx, Dim d, int64_t *out)
+bool dim_example_times(Ctx *cx, Dim d, int64_t times, int64_t *out)
 {
     if (!d || ctx_failed(cx))
         return false;
-    Dim then = dim_replace(cx, d, look_at_example, cx);
+    Dim then = dim_replace(cx, d, look_at_example, &(Example){ cx, times });
     forget_overflow(cx); /* a division by an example's 0 too */
     return then && dim_known(then, out);
 }
+
+bool dim_example(Ctx *cx, Dim d, int64_t *out) { return dim_example_times(cx, d, 1, out); }
 
 /* b - a, or NULL without an error when it does not fit. */
 Dim dim_difference(Ctx *cx, Dim a, Dim b)

@@ -384,6 +384,7 @@ static Ox lower_roll(Op *op)
         if (d < 0 || d >= rank)
             return op_fail(op, E_VALUE, "roll: dim %lld is out of range for rank %d",
                            (long long)dims.at[i], rank);
+        specialized_turn(op->cx, ox_dim(x, (int)d), shifts.at[i]);
         x = rolled(op, x, (int)d, shifts.at[i]);
     }
     return x;
