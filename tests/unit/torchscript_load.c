@@ -202,6 +202,15 @@ static void recorded_inputs_are_leaves(void **state)
 #define FORWARD "  def forward(self: __torch__.M, x: Tensor) -> Tensor:\n    return x\n"
 #define OBJECT  "c__torch__\nM\n)\x81}("
 #define NAME_W  "X\1\0\0\0w"
+#define STORAGE(type, more)                        \
+    "(X\7\0\0\0storagectorch\n" type "\nX\1\0\0\0" \
+    "0"                                            \
+    "X\3\0\0\0cpuK\4" more "tQ"
+#define BUILT(function, storage, scale)                                       \
+    "ctorch._utils\n" function "\n(" storage "K\0K\4\x85K\1\x85" scale "\x89" \
+    "ccollections\nOrderedDict\n)RtR"
+#define SCALE(scheme) "(" scheme "G\x3f\xe0\0\0\0\0\0\0K\1t"
+#define PER_TENSOR    "ctorch\nper_tensor_affine\n"
 /* a float tensor over data/0 with this offset, sizes and strides; numel of the storage is 4 */
 #define TENSOR(offset, size, stride)                                                       \
     "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0" \
@@ -241,6 +250,28 @@ static const Damage damages[] = {
       .message = "a pickled tensor has more elements than 64 bits can count" },
     { DATA(OBJECT NAME_W "ctorch._utils\n_rebuild_sparse_tensor\nK\1\x85Rub."),
       .message = "the saved tensor w (sparse): it is sparse; save x.to_dense()" },
+    { DATA(OBJECT NAME_W BUILT("_rebuild_tensor_v2", "N", "") "ub."),
+      .message = "a pickled tensor has no storage" },
+    { DATA(OBJECT NAME_W BUILT("_rebuild_tensor_v2",
+                               "ctorch._utils\n_rebuild_sparse_tensor\nK\1\x85R", "") "ub."),
+      .message = "a pickled tensor is built on a tensor that has no storage" },
+    { DATA(OBJECT NAME_W BUILT("_rebuild_qtensor", STORAGE("CharStorage", ""),
+                               SCALE(PER_TENSOR)) "ub."),
+      .message = "a pickled tensor is quantised, but its storage is not" },
+    { DATA(
+          OBJECT NAME_W BUILT("_rebuild_qtensor", STORAGE("QInt8Storage", ""), SCALE("K\2")) "ub."),
+      .message = "a pickled tensor has no quantisation parameters" },
+};
+
+/* What torch.jit.load reads besides what it writes: a storage with one more word about it, a tensor
+ * in a storage's place, a scheme by its number. */
+static const Damage read_too[] = {
+    { DATA(OBJECT NAME_W BUILT("_rebuild_tensor_v2", STORAGE("FloatStorage", "N"), "") "ub.") },
+    { DATA(OBJECT NAME_W BUILT("_rebuild_tensor_v2", GOOD_TENSOR, "") "ub.") },
+    { DATA(OBJECT NAME_W BUILT(
+        "_rebuild_qtensor",
+        BUILT("_rebuild_qtensor", STORAGE("QInt8Storage", ""), SCALE(PER_TENSOR)),
+        SCALE("K\0")) "ub.") },
 };
 
 static Out archive_of(const Damage *d)
@@ -285,6 +316,20 @@ static void damage_is_named(void **state)
     }
 }
 
+static void what_torch_reads_loads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(read_too); i++) {
+        Ctx *cx = ctx_new();
+        Out file = archive_of(&read_too[i]);
+        const char *said = complaint(cx, &file);
+        if (said)
+            fail_msg("%zu: %s", i, said);
+        ctx_free(cx);
+        out_free(&file);
+    }
+}
+
 static void undamaged_it_loads(void **state)
 {
     Out file = archive_of(&(Damage){ 0 });
@@ -305,6 +350,7 @@ int main(void)
         TEST(positions_are_of_the_python_file),
         TEST(recorded_inputs_are_leaves),
         TEST(damage_is_named),
+        TEST(what_torch_reads_loads),
         TEST(undamaged_it_loads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,11 +45,11 @@ static bool bad_tensor(Ctx *cx, const char *what)
     return fail(cx, E_FORMAT, "a pickled tensor %s", what);
 }
 
-/* pid := ("storage", torch.XStorage, key, location, numel) */
+/* pid := ("storage", torch.XStorage, key, location, numel, ..) */
 static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, Str *location,
                      int64_t *numel)
 {
-    if (p->tag != P_PERSISTENT || p->pid->tag != P_TUPLE || p->pid->seq.n != 5)
+    if (p->tag != P_PERSISTENT || p->pid->tag != P_TUPLE || p->pid->seq.n < 5)
         return bad_tensor(cx, "has no storage");
     Pickle *const *at = p->pid->seq.at;
     if (at[0]->tag != P_STR || !str_is(at[0]->s, "storage") || at[1]->tag != P_GLOBAL ||
@@ -189,6 +189,18 @@ static const char *lazy_flag(const Pickle *args, size_t at)
     return any ? "it is lazily conjugated or negated; save x.resolve_conj().resolve_neg()" : NULL;
 }
 
+/* The storage that a tensor is built on: a persistent id, or another tensor, whose storage it
+ * shares, as PyTorch's C++ takes the one for the other. NULL after an error. */
+static SavedStorage *storage_under(Ctx *cx, TorchScript *ts, const Pickle *p, const char *dir)
+{
+    if (!pickle_is_tensor(p))
+        return storage_of(cx, ts, p, dir);
+    SavedTensor *t = ts_tensor(cx, ts, p, dir);
+    if (t && !t->st)
+        bad_tensor(cx, "is built on a tensor that has no storage");
+    return t ? t->st : NULL;
+}
+
 /* (storage, offset, size, stride, ..) */
 static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir,
                     size_t flags_at)
@@ -198,7 +210,7 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
     if (args->tag != P_TUPLE || args->seq.n < 6)
         return bad_tensor(cx, "has too few arguments");
     Pickle *const *at = args->seq.at;
-    if (!(t->st = storage_of(cx, ts, at[0], dir)) || !int_tuple(cx, at[2], dims, &rank) ||
+    if (!(t->st = storage_under(cx, ts, at[0], dir)) || !int_tuple(cx, at[2], dims, &rank) ||
         !int_tuple(cx, at[3], strides, &n_strides))
         return false;
     if (rank != n_strides || at[1]->tag != P_INT || at[1]->i < 0)
@@ -219,15 +231,25 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
     return make_const(cx, t, rank, dims, strides);
 }
 
-/* qparams := (torch.per_tensor_affine, scale, zero_point)
- *          | (torch.per_channel_affine.., scales, zero_points, axis) */
+enum { PER_TENSOR, PER_CHANNEL };
+
+/* A scheme is torch.per_tensor_affine, torch.per_channel_affine.. or its number in c10::QScheme.
+ * -1: no scheme. */
+static int scheme_of(const Pickle *p)
+{
+    if (p->tag == P_GLOBAL)
+        return str_is(p->global.name, "per_tensor_affine") ? PER_TENSOR : PER_CHANNEL;
+    return p->tag == P_INT && (p->i == PER_TENSOR || p->i == PER_CHANNEL) ? (int)p->i : -1;
+}
+
+/* qparams := (per_tensor, scale, zero_point) | (per_channel, scales, zero_points, axis) */
 static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir)
 {
     const Pickle *q = args->tag == P_TUPLE && args->seq.n > 4 ? args->seq.at[4] : NULL;
-    if (!q || q->tag != P_TUPLE || q->seq.n < 3 || q->seq.at[0]->tag != P_GLOBAL)
+    if (!q || q->tag != P_TUPLE || q->seq.n < 3 || scheme_of(q->seq.at[0]) < 0)
         return bad_tensor(cx, "has no quantisation parameters");
     Pickle *const *at = q->seq.at;
-    if (str_is(at[0]->global.name, "per_tensor_affine")) {
+    if (scheme_of(at[0]) == PER_TENSOR) {
         if (at[1]->tag != P_FLOAT || at[2]->tag != P_INT)
             return bad_tensor(cx, "has a scale or zero point that is no number");
         t->axis = -1;
@@ -241,14 +263,21 @@ static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *ar
             !(t->zero_points = ts_tensor(cx, ts, at[2], dir)))
             return false;
     }
-    return strided(cx, ts, t, args, dir, 7);
+    if (!strided(cx, ts, t, args, dir, 7))
+        return false;
+    return t->st->quantised || t->st->dtype == DT_NONE ||
+        bad_tensor(cx, "is quantised, but its storage is not");
 }
 
 static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *call,
                         const char *dir)
 {
-    if (pickle_is_call(call, "torch._utils", "_rebuild_tensor_v2"))
-        return strided(cx, ts, t, call->args, dir, 6);
+    if (pickle_is_call(call, "torch._utils", "_rebuild_tensor_v2")) {
+        bool good = strided(cx, ts, t, call->args, dir, 6);
+        if (good && t->st->quantised && !t->why)
+            t->why = "its storage is quantised, but nothing tells the scale";
+        return good;
+    }
     if (pickle_is_call(call, "torch._utils", "_rebuild_qtensor"))
         return quantised(cx, ts, t, call->args, dir);
     t->why = "it is sparse; save x.to_dense()";
