@@ -36,6 +36,31 @@ Ox float_weight(Op *op, Value v)
     return dequantized_arg(op, v);
 }
 
+/* Do these weights, of int8, saturate beside numbers of x in ONNX Runtime? as_unsigned() says how.
+ * Nothing in a file tells how many of x's 8 bits are used. A zero point beyond 127 does; and who
+ * prepares a model for kernels that saturate (fbgemm, x86) uses 7 bits, and a scale for each
+ * channel. One scale is what models for mobile processors have, of 8 bits. */
+static bool may_saturate(Op *op, const QuantInfo *w, const QuantInfo *x)
+{
+    double zero;
+    if (!op->g->ort || !x || x->dtype != DT_UINT8 || w->dtype != DT_INT8 ||
+        is_float_zero(w->zero_point))
+        return false;
+    return w->axis < 0 || !ox_known_scalar(op->g, x->zero_point, &zero) || zero > 127;
+}
+
+/* float_weight() of a layer whose input is quantised so, or has floats (NULL). */
+static Ox weight_beside(Op *op, Value v, const QuantInfo *x)
+{
+    const QuantInfo *q = v.tag == V_TENSOR ? v.t->quant : NULL;
+    Ox w = float_weight(op, v);
+    if (!ox_ok(w) || !q || !may_saturate(op, q, x))
+        return w;
+    Ox steps = tensor_read(op->g, v.t);
+    q = as_unsigned(op, &steps, q);
+    return ox_ok(steps) ? dequantize(op, steps, q) : steps;
+}
+
 Ox plain_arg(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
@@ -189,14 +214,14 @@ static Value lower_conv_unpack(Op *op)
 
 /* The convolution of x, on floats, with the packed parameters. Those of a conv1d are of a conv2d
  * whose first spatial axis is 1. */
-static Ox packed_conv(Op *op, Ox x)
+static Ox packed_conv(Op *op, Ox x, const QuantInfo *of_x)
 {
     const char *name = has_param(op, "weight") ? "weight" : "packed_weight";
     QConv c;
     int rank;
     if (!conv_of_state(op, packed_state(op, name), &c))
         return POISON;
-    Ox w = float_weight(op, c.weight);
+    Ox w = weight_beside(op, c.weight, of_x);
     Ox axes = ints(op, 2);
     if (!need_rank(op, x, (int)c.n + 2, &rank) || !ox_ok(w))
         return POISON;
@@ -226,7 +251,8 @@ static Ox activated(Op *op, Ox y)
 static Value lower_quantized_conv(Op *op)
 {
     Value qx = arg_value(op, "qx");
-    Ox y = packed_conv(op, dequantized_arg(op, qx));
+    const QuantInfo *of_x = qx.tag == V_TENSOR ? qx.t->quant : NULL;
+    Ox y = packed_conv(op, dequantized_arg(op, qx), of_x);
     if (has_param(op, "qaccum")) {
         Ox more = dequantized_arg(op, arg_value(op, "qaccum"));
         y = ox(op, "Add", y, more);
@@ -250,7 +276,7 @@ static Ox lower_conv_dynamic(Op *op)
     Ox v = own_scale(op, x, arg_bool(op, "reduce_range"), &q);
     if (!ox_ok(v))
         return v;
-    Ox y = packed_conv(op, dequantize(op, v, &q));
+    Ox y = packed_conv(op, dequantize(op, v, &q), NULL);
     q.scale = scale_of_zeros(op, x, q.scale);
     Ox kept = ox_ok(y) ? quantize(op, y, &q) : y;
     return ox_ok(kept) ? dequantize(op, kept, &q) : kept;
@@ -258,18 +284,20 @@ static Ox lower_conv_dynamic(Op *op)
 
 /* ---- linear ---- */
 
-Ox packed_linear(Op *op, Ox x, Value state)
+static Ox linear_beside(Op *op, Ox x, Value state, const QuantInfo *of_x)
 {
-    Ox w = float_weight(op, packed_item(state, 0));
+    Ox w = weight_beside(op, packed_item(state, 0), of_x);
     if (!ox_ok(x) || !ox_ok(w))
         return POISON;
     const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w), packed_item(state, 1) };
     return called(op, "aten::linear", args, 3);
 }
 
-static Ox linear(Op *op, Ox x)
+Ox packed_linear(Op *op, Ox x, Value state) { return linear_beside(op, x, state, NULL); }
+
+static Ox linear(Op *op, Ox x, const QuantInfo *of_x)
 {
-    return activated(op, packed_linear(op, x, packed_state(op, "W_prepack")));
+    return activated(op, linear_beside(op, x, packed_state(op, "W_prepack"), of_x));
 }
 
 static Value lower_linear_prepack(Op *op)
@@ -304,7 +332,9 @@ static Value lower_linear_unpack(Op *op)
 static Value lower_quantized_linear(Op *op)
 {
     Value x = arg_value(op, "X");
-    return requantized(op, linear(op, dequantized_arg(op, x)), x, "Y_scale_i", "Y_zero_point_i");
+    const QuantInfo *of_x = x.tag == V_TENSOR ? x.t->quant : NULL;
+    Ox y = linear(op, dequantized_arg(op, x), of_x);
+    return requantized(op, y, x, "Y_scale_i", "Y_zero_point_i");
 }
 
 /* The input is quantised and dequantised with a scale that is an argument. */
@@ -313,10 +343,10 @@ static Ox lower_linear_of_rounded(Op *op)
     double scale = arg_float(op, "X_scale");
     const QuantInfo *q = quant_of_numbers(op, scale, arg_int(op, "X_zero_point"), DT_UINT8);
     Ox x = quantize(op, plain_arg(op, "X"), q);
-    return ox_ok(x) ? linear(op, dequantize(op, x, q)) : POISON;
+    return ox_ok(x) ? linear(op, dequantize(op, x, q), q) : POISON;
 }
 
-static Ox lower_linear_fp16(Op *op) { return linear(op, plain_arg(op, "X")); }
+static Ox lower_linear_fp16(Op *op) { return linear(op, plain_arg(op, "X"), NULL); }
 
 static Ox lower_linear_fp16_unpacked(Op *op)
 {

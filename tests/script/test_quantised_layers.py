@@ -1,0 +1,216 @@
+"""Quantised layers one by one against PyTorch: at most a step apart in ONNX Runtime's default session, and without its optimizations; dynamic ones to 1e-6."""
+import os
+import sys
+
+import numpy
+import onnx
+import onnxruntime
+import pytest
+import torch
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "python"))
+import oracle                                                       # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+quantized, fused, aten = torch.ao.nn.quantized, torch.ao.nn.intrinsic.quantized, torch.nn.functional
+STEP, ZERO = 0.0613, 60                                             # of a layer's result
+
+
+def both_sessions(path, x):
+    """The results in a session without optimizations, and in a default one."""
+    for level in (onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = level
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        yield session.run(None, {session.get_inputs()[0].name: x.numpy()})[0]
+
+
+def saved(model, x, tmp_path, *options):
+    path = str(tmp_path / "model.pt")
+    program = torch.jit.trace(model.eval(), x)
+    program.save(path)
+    out = tmp_path / "model.onnx"
+    oracle.converted(path, out, *options)
+    with torch.no_grad():
+        return program(x).numpy(), out
+
+
+class Between(torch.nn.Module):
+    """x quantised with these numbers, the layer, and floats again."""
+
+    def __init__(self, layer, scale=0.03, zero=100):
+        super().__init__()
+        self.layer, self.scale, self.zero = layer, scale, zero
+
+    def forward(self, x):
+        return torch.dequantize(self.layer(torch.quantize_per_tensor(x, self.scale, self.zero, torch.quint8)))
+
+
+def with_weight(layer, channels, zero=0):
+    weight = torch.randn_like(layer.weight().dequantize()) * 0.2
+    if channels:
+        n = weight.shape[0]
+        weight = torch.quantize_per_channel(weight, weight.abs().flatten(1).amax(1) / 127, torch.zeros(n, dtype=torch.long), 0, torch.qint8)
+    else:
+        weight = torch.quantize_per_tensor(weight, float(weight.abs().max()) / 100, zero, torch.qint8)
+    layer.set_weight_bias(weight, torch.randn(weight.shape[0]))
+    layer.scale, layer.zero_point = STEP, ZERO
+    return layer
+
+
+class Pair(torch.nn.Module):
+    """An operator of two quantised tensors."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.name, self.f = name, quantized.QFunctional()
+        self.f.scale, self.f.zero_point = STEP, ZERO
+
+    def forward(self, x):
+        a = torch.quantize_per_tensor(x, 0.03, 100, torch.quint8)
+        b = torch.quantize_per_tensor(x.flip(-1) * 0.7, 0.021, 131, torch.quint8)
+        y = self.f.cat([a, b], 1) if self.name == "cat" else getattr(self.f, self.name)(a, b)
+        return torch.dequantize(y)
+
+
+class Call(torch.nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, x):
+        return self.call(x)
+
+
+IMAGE, ROWS, SEQUENCE = (2, 8, 12, 12), (5, 32), (2, 7, 32)
+LAYERS = {
+    "conv by channel": (lambda: with_weight(quantized.Conv2d(8, 16, 3), True), IMAGE),
+    "conv": (lambda: with_weight(quantized.Conv2d(8, 16, 3), False), IMAGE),
+    "conv with a zero point": (lambda: with_weight(quantized.Conv2d(8, 16, 3), False, 7), IMAGE),
+    "conv and relu": (lambda: with_weight(fused.ConvReLU2d(8, 16, 3), True), IMAGE),
+    "conv of each channel": (lambda: with_weight(quantized.Conv2d(8, 8, 3, groups=8, padding=1), True), IMAGE),
+    "conv with strides": (lambda: with_weight(quantized.Conv2d(8, 16, 3, stride=2, padding=1), True), IMAGE),
+    "conv1d": (lambda: with_weight(quantized.Conv1d(8, 16, 3), True), (2, 8, 32)),
+    "conv3d": (lambda: with_weight(quantized.Conv3d(8, 4, 3), True), (2, 8, 6, 6, 6)),
+    "linear by channel": (lambda: with_weight(quantized.Linear(32, 16), True), ROWS),
+    "linear": (lambda: with_weight(quantized.Linear(32, 16), False, 7), ROWS),
+    "linear of sequences": (lambda: with_weight(quantized.Linear(32, 16), True), SEQUENCE),
+    "linear and relu": (lambda: with_weight(fused.LinearReLU(32, 16), True), ROWS),
+    "hardswish": (lambda: quantized.Hardswish(STEP, ZERO), IMAGE),
+    "leaky relu": (lambda: quantized.LeakyReLU(STEP, ZERO), IMAGE),
+    "elu": (lambda: quantized.ELU(STEP, ZERO), IMAGE),
+    "average pool": (lambda: Call(lambda q: aten.avg_pool2d(q, 3, 2)), IMAGE),
+    "max pool": (lambda: Call(lambda q: aten.max_pool2d(q, 3, 2)), IMAGE),
+    "global pool": (lambda: Call(lambda q: aten.adaptive_avg_pool2d(q, 1)), IMAGE),
+    "bilinear": (lambda: Call(lambda q: aten.interpolate(q, scale_factor=2.0, mode="bilinear")), IMAGE),
+    "sigmoid": (lambda: Call(torch.sigmoid), IMAGE),
+    "tanh": (lambda: Call(torch.tanh), IMAGE),
+}
+STEPS = {"sigmoid": 1 / 256, "tanh": 2 / 256, "average pool": 0.03, "max pool": 0.03, "global pool": 0.03, "bilinear": 0.03}
+
+
+def within_a_step(path, x, want, step, share=0.05):
+    """At most a step apart, and hardly anywhere: ONNX Runtime rounds a bias to integers, PyTorch does not; both round once, so a number between two steps may go to the other."""
+    for got in both_sessions(path, x):
+        off = numpy.abs(got - want) / step
+        assert off.max() < 1.01 and (off > 0.5).mean() <= share
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_static_layer(name, tmp_path):
+    torch.manual_seed(0)
+    make, shape = LAYERS[name]
+    x = torch.randn(shape)
+    want, path = saved(Between(make()), x, tmp_path)
+    within_a_step(path, x, want, STEPS.get(name, STEP))
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "add_relu", "cat", "matmul"])
+def test_static_pair(name, tmp_path):
+    torch.manual_seed(0)
+    x = torch.randn(3, 9, 9)
+    want, path = saved(Pair(name), x, tmp_path)
+    within_a_step(path, x, want, STEP)
+
+
+def heavy(layer):
+    """All weights at the end of int8: 255 * 127 twice is no number of 16 bits, in which processors with AVX2, but without VNNI, add two products."""
+    weight = layer.weight().dequantize().sign() * 0.2
+    layer.set_weight_bias(torch.quantize_per_tensor(weight, 0.2 / 127, 0, torch.qint8), layer.bias())
+    layer.scale, layer.zero_point = 0.5, 120
+    return layer
+
+
+@pytest.mark.parametrize("make, shape", [(lambda: quantized.Conv2d(8, 16, 3), IMAGE), (lambda: quantized.Linear(32, 16), ROWS)], ids=["conv", "linear"])
+def test_weights_with_one_scale_are_unsigned(make, shape, tmp_path):
+    """ONNX Runtime's kernels saturate sums of uint8 by int8 on some processors, those of uint8 by uint8 nowhere. Other runtimes want int8."""
+    torch.manual_seed(0)
+    x = torch.rand(shape) * 2 + 5.5
+    model = Between(heavy(with_weight(make(), False)), 0.03, 0)
+    want, path = saved(model, x, tmp_path)
+    within_a_step(path, x, want, 0.5)
+    assert weight_types(path) == {onnx.TensorProto.UINT8}
+    _, path = saved(model, x, tmp_path, "--target=onnx")
+    assert weight_types(path) == {onnx.TensorProto.INT8}
+    _, path = saved(Between(with_weight(make(), True)), x, tmp_path)       # a scale for each channel, and a zero point below 128: 7 bits are used beside it
+    assert weight_types(path) == {onnx.TensorProto.INT8}
+
+
+def weight_types(path):
+    graph = onnx.load(path).graph
+    weights = {i.name: i.data_type for i in graph.initializer if i.dims and i.data_type in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8) and numpy.prod(i.dims) > 16}
+    return {weights[n.input[0]] for n in graph.node if n.op_type == "DequantizeLinear" and n.input[0] in weights}
+
+
+# ---- dynamic ones ----
+
+class Recurrent(torch.nn.Module):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.layer = kind(16, 12, num_layers=2, **options)
+
+    def forward(self, x):
+        return self.layer(x)[0]
+
+
+class Eight(torch.nn.Module):
+    """A layer as PyTorch saved it before reduce_range: of 8 bits."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x):
+        return torch.ops.quantized.linear_dynamic(x, self.layer._packed_params._packed_params)
+
+
+def dynamic(model, config=None):
+    kinds = {torch.nn.Linear, torch.nn.LSTM, torch.nn.GRU}
+    return torch.ao.quantization.quantize_dynamic(model.eval(), {k: config for k in kinds} if config else kinds)
+
+
+def network(width=64):
+    return torch.nn.Sequential(torch.nn.Linear(32, width), torch.nn.LayerNorm(width), torch.nn.GELU(), torch.nn.Linear(width, 8))
+
+
+DYNAMIC = {
+    "linear": (lambda: dynamic(network()), (5, 32)),
+    "linear of sequences": (lambda: dynamic(network()), (2, 7, 32)),
+    "a scale for each channel": (lambda: dynamic(network(), torch.ao.quantization.per_channel_dynamic_qconfig), (2, 7, 32)),
+    "wide": (lambda: dynamic(torch.nn.Linear(768, 512)), (256, 768)),
+    "8 bits": (lambda: Eight(with_weight(quantized.Linear(32, 16), False, 7)), (2, 7, 32)),
+    "lstm": (lambda: dynamic(Recurrent(torch.nn.LSTM, bidirectional=True)), (6, 3, 16)),
+    "gru": (lambda: dynamic(Recurrent(torch.nn.GRU)), (6, 3, 16)),
+}
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1, 5])
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_dynamic_layer(name, scale, tmp_path):
+    torch.manual_seed(1)
+    make, shape = DYNAMIC[name]
+    x = torch.randn(shape) * scale
+    want, path = saved(make(), x, tmp_path)
+    for got in both_sessions(path, x):
+        assert numpy.abs(got - want).max() <= 1e-6 * max(1, numpy.abs(want).max())
