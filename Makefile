@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus fusions slim runtimes torch-suite opinfo mutate fuzz bench operators clean help
+.PHONY: build install run example check test corpus fusions slim runtimes torch-suite opinfo mutate fuzz bench operators web web-test web-serve clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -82,8 +82,23 @@ operators:              ## after adding one: src/op_nodes.txt and docs/operators
 	cmake --build $(BUILD) -j $(JOBS) --target run_cases pt2onnx
 	BUILD=$(BUILD) tools/gen-operators
 
+web:                    ## the page, into the folder dist of web: the library as WebAssembly, with its picture; see docs/web.md
+	tools/setup web
+	emcmake cmake -S web/wasm -B build-wasm -DZLIB=$(CURDIR)/build-wasm/zlib >/dev/null
+	cmake --build build-wasm -j $(JOBS)
+	cd web && node build.mjs
+
+web-test: web           ## the page in a real Chromium: five models converted, run and compared with PyTorch, hostile files, 5 GB
+	tools/setup test
+	$(MAKE) --no-print-directory build
+	$(T213) web/test/prepare.py $(PT2ONNX_CACHE)
+	cd web && PT2ONNX_BUILD=$(abspath $(BUILD)) PT2ONNX_CACHE=$(abspath $(PT2ONNX_CACHE)) node --test test/
+
+web-serve: web          ## the page on this machine: http://localhost:8000, PORT=N for another
+	cd web && node serve.mjs $(PORT)
+
 clean:                  ## remove what was built; environments and models stay
-	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm web/dist
 
 help:                   ## this list
 	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 20

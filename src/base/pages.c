@@ -17,8 +17,10 @@
 
 enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__)
 static const size_t LARGE = SIZE_MAX; /* whoever looks beyond the end of malloc's memory is found */
+#elif defined(__EMSCRIPTEN__)
+static const size_t LARGE = SIZE_MAX; /* WebAssembly has one memory, which malloc divides */
 #else
 static const size_t LARGE = HUGE_PAGE;
 #endif

@@ -227,6 +227,13 @@ static int neutral(Rewrite *rw, const Node *n)
     return -1;
 }
 
+/* Does n give only numbers that its input has too, or zeros? */
+static bool adds_zeros(const Node *n)
+{
+    bool constant = strcmp(node_str(n, "mode", "constant"), "constant") == 0;
+    return node_is(n, "Pad") && constant && !in_of(n, 2);
+}
+
 /* Is v all zeros? An input of zeros for the first state of a recurrent layer is left out. */
 static bool all_zeros(Graph *g, Ox v)
 {
@@ -234,10 +241,10 @@ static bool all_zeros(Graph *g, Ox v)
                                         "Squeeze", "Transpose", "Gather" };
     if (v->kind != OX_NODE || v->out != 0)
         return all_items_are(g, v, 0);
+    bool passes = adds_zeros(v->node);
     for (size_t i = 0; i < COUNT(keep); i++)
-        if (node_is(v->node, keep[i]))
-            return all_zeros(g, v->node->in[0]);
-    return false;
+        passes |= node_is(v->node, keep[i]);
+    return passes && all_zeros(g, v->node->in[0]);
 }
 
 static void drop_zero_states(Node *n)

@@ -8,8 +8,6 @@ pt2onnx net.pt --weights=external -o $n && ls nnn* | wc -c
 rm nnn*
 pt2onnx unsupported.pt -o none/net.onnx
 mkdir folder
-pt2onnx unsupported.pt -o folder
-pt2onnx unsupported.pt -o folder/
 mkdir folder.onnx.data
 pt2onnx unsupported.pt --weights=external -o folder.onnx
 # A link to nothing stays a link.

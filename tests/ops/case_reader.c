@@ -256,3 +256,32 @@ bool read_call(Reader *r, Call *c)
     c->nested = r->nested;
     return true;
 }
+
+Ctx *context_begin(Contexts *all)
+{
+    if (all->n == 0)
+        return ctx_new();
+    Ctx *cx = all->ended[--all->n];
+    ctx_restart(cx);
+    cx->steps = cx->values = cx->work = 0;
+    return cx;
+}
+
+void context_end(Contexts *all, Ctx *cx)
+{
+#ifdef __SANITIZE_ADDRESS__
+    bool kept = false;
+#else
+    bool kept = all->n < COUNT(all->ended);
+#endif
+    if (kept)
+        all->ended[all->n++] = cx;
+    else
+        ctx_free(cx);
+}
+
+void contexts_free(Contexts *all)
+{
+    while (all->n > 0)
+        ctx_free(all->ended[--all->n]);
+}

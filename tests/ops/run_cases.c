@@ -178,6 +178,7 @@ typedef struct Run {
     int refused, failures;
     VEC(const void *) used;
     Ctx *cx;
+    Contexts spare;
 } Run;
 
 static void say(Run *run, const Case *c, const char *what, const char *want, const char *got)
@@ -305,7 +306,7 @@ static bool make_call(Run *run, const Case *c, Graph *g, Call *call, Value *out)
     return read;
 }
 
-/* A case's call at an opset: what it gives, or a failure. The context is the caller's to free. */
+/* A case's call at an opset: what it gives, or a failure. The context is the caller's to end. */
 typedef struct Attempt {
     Ctx *cx;
     Graph *g;
@@ -316,7 +317,7 @@ typedef struct Attempt {
 
 static Attempt attempt(Run *run, const Case *c, int opset)
 {
-    Ctx *cx = ctx_new();
+    Ctx *cx = context_begin(&run->spare);
     Attempt a = { .cx = cx, .g = graph_new(cx, NULL, str_of(cx, "case")) };
     Value v;
     a.g->target = opset;
@@ -352,7 +353,7 @@ static int twin(Run *run, const Case *c, int opset)
             say(run, c, str_fmt(a.cx, "refused at opset %d", opset)->s, "the opset that would do",
                 failure(a.cx) ? failure(a.cx) : "");
     }
-    ctx_free(a.cx);
+    context_end(&run->spare, a.cx);
     return asked;
 }
 
@@ -467,7 +468,7 @@ static void check_finished(Run *run, const Case *c, const char *line)
     have += *have == ' ';
     if (strcmp(want, have) != 0)
         say(run, c, str_fmt(a.cx, "other nodes at opset %d", opset)->s, want, have);
-    ctx_free(a.cx);
+    context_end(&run->spare, a.cx);
 }
 
 /* "aten::gelu float32 18: Mul Div Erf Add Mul", "aten::gelu float32 9!" for what is refused there,
@@ -500,7 +501,7 @@ static void print_case(Run *run, const Case *c, int opset)
             printf("%.*s %s %d%s%s\n", (int)strcspn(line, "("), line, traits_text(cx, traits)->s,
                    opset, made ? ":" : "!", buf_done(&b)->s);
     }
-    ctx_free(cx);
+    context_end(&run->spare, cx);
 }
 
 static void check_case(Run *run, const Case *c, Graph *g, const Values *got)
@@ -527,7 +528,7 @@ static void check_asked(Run *run, const Case *c, int opset)
         check_results(run, a.g, c, &a.got);
     if (failure(a.cx) || (run->emit && !emit(run, a.cx, c, a.g, &a.got)))
         say(run, c, str_fmt(a.cx, "refused at opset %d too", opset)->s, "a result", failure(a.cx));
-    ctx_free(a.cx);
+    context_end(&run->spare, a.cx);
 }
 
 static void run_case(Run *run, const Case *c)
@@ -550,7 +551,7 @@ static void run_case(Run *run, const Case *c)
         a.cx->error = (Error){ 0 };
         mark(run, a.g, &a.call);
     }
-    ctx_free(a.cx);
+    context_end(&run->spare, a.cx);
 }
 
 /* ---- is every row and rule tried? ---- */
@@ -631,6 +632,7 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
         printf("%s: %zu cases, %d refused at other opsets, %d failures\n", path, cases.n,
                run.refused, run.failures);
     free(text);
+    contexts_free(&run.spare);
     ctx_free(run.cx);
     return run.failures != 0;
 }

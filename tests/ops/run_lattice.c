@@ -34,6 +34,7 @@ typedef struct Lattice {
     Graph *g;                   /* of the call's model, when there is --emit */
     FILE *calls;
     int opset, tensors, outputs, table, cells, refused, failures;
+    Contexts spare;
 } Lattice;
 
 /* A copy that may be written to, as long as cx lives. */
@@ -79,10 +80,10 @@ static Tensor *result_of(Graph *g, Str text, int *tensors)
     return v.tag == V_TENSOR && !ctx_failed(g->cx) && !g->cx->refusals.n ? v.t : NULL;
 }
 
-/* Each in a context of its own: what is refused must not touch the next. */
+/* Each in a context begun anew: what is refused must not touch the next. */
 static bool check_cell(Lattice *l, Str text, const char *want)
 {
-    Ctx *cx = ctx_new();
+    Ctx *cx = context_begin(&l->spare);
     int tensors = 0;
     Tensor *t = result_of(graph_new(cx, NULL, str_of(cx, "cell")), text, &tensors);
     const char *got = t ? short_name(tensor_type(t)->dtype) : "-";
@@ -96,14 +97,14 @@ static bool check_cell(Lattice *l, Str text, const char *want)
                     : cx->refusals.n ? cx->refusals.at[0].text->s
                                      : "");
     }
-    ctx_free(cx);
+    context_end(&l->spare, cx);
     return same;
 }
 
 /* Can the target say it? Tried in a graph of its own: a refusal would concern the whole model. */
-static bool can_say(const Lattice *l, Str text)
+static bool can_say(Lattice *l, Str text)
 {
-    Ctx *cx = ctx_new();
+    Ctx *cx = context_begin(&l->spare);
     Graph *g = graph_new(cx, NULL, str_of(cx, "cell"));
     TidyOptions o = { .opset = l->opset, .target_ort = true };
     int tensors = 0;
@@ -112,7 +113,7 @@ static bool can_say(const Lattice *l, Str text)
     if (t)
         graph_output(g, ox_g(g, "Identity", tensor_read(g, t)), str_of(cx, "r"));
     bool said = t && tidy(g, &o) && cx->refusals.n == 0;
-    ctx_free(cx);
+    context_end(&l->spare, cx);
     return said;
 }
 
@@ -243,6 +244,7 @@ int main(int argc, char **argv)
     printf("%d combinations, %d refused at opset %d, %d failures\n", l.cells, l.refused, l.opset,
            l.failures);
     bool good = l.failures == 0 && l.cells > 0;
+    contexts_free(&l.spare);
     ctx_free(l.cx);
     return good ? 0 : 1;
 }

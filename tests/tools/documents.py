@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-TOP = ("src", "tests", "tools", "docs", "include", "cli", "python", "examples")
+TOP = ("src", "tests", "tools", "docs", "include", "cli", "python", "examples", "web")
 PATH = re.compile(r"(?<![\w./:-])((?:%s)/[\w./*<>{},-]*[\w/*}])" % "|".join(TOP))
 STANDS_FOR = re.compile(r"[<>]|(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])|\.\.")
 FILE = re.compile(r"[\w*]+\.(?:c|h|rules)\b")

@@ -579,6 +579,55 @@ static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
     out[2] = r->lstm ? concat_axis(op, cs.at, cs.n, 0) : NULL;
 }
 
+/* ---- a batch of 0 ---- */
+
+/* ONNX Runtime 1.31 ends the process when an LSTM or a GRU has a batch of 0. Where the batch n may
+ * be 0 the layers run on max(n, 1) sequences, of which the added one is zeros. */
+static bool may_end_process(Op *op, const Rnn *r, Ox x)
+{
+    int64_t lo, hi;
+    Layer first = nth_layer(op, r, 0);
+    if (!op->g->ort || !ox_ok(x) || is_scanned(&first) || r->cell->gates == 1)
+        return false;
+    dim_range(op->cx, ox_dim(x, 1), &lo, &hi);
+    return lo <= 0;
+}
+
+/* x [.., n, ..], whose axis 1 is the batch, with max(n, 1) sequences. */
+static Ox at_least_one(Op *op, Ox x)
+{
+    enum { BATCH = 1, RANK = 3, OPSET_OF_PAD = 11 };
+    Ctx *cx = op->cx;
+    Dim zero = dim_int(cx, 0);
+    if (!ox_ok(x))
+        return POISON;
+    Dim n = ox_dim(x, BATCH);
+    Dim more = dim_sub(cx, dim_max(cx, n, dim_int(cx, 1)), n);
+    if (op->g->target < OPSET_OF_PAD) {
+        Ox shape = ox_dims(op->g, (Dim[]){ ox_dim(x, 0), more, ox_dim(x, 2) }, RANK);
+        Ox part[2] = { x, ox(op, "Expand", number_like(op, 0, x), shape) };
+        return concat_axis(op, part, COUNT(part), BATCH);
+    }
+    Ox amounts = ox_dims(op->g, (Dim[]){ zero, zero, zero, zero, more, zero }, 2 * RANK);
+    return ox(op, "Pad", x, amounts);
+}
+
+/* run_layers() over padded sequences, which any batch may be of. */
+static void run_any_batch(Op *op, Rnn *r, Ox x, Ox out[3])
+{
+    if (!may_end_process(op, r, x)) {
+        run_layers(op, r, x, out);
+        return;
+    }
+    Dim n = ox_dim(x, 1);
+    Dim none = dim_int(op->cx, 0);
+    r->h0 = at_least_one(op, r->h0);
+    r->c0 = r->c0 ? at_least_one(op, r->c0) : NULL;
+    run_layers(op, r, at_least_one(op, x), out);
+    for (int i = 0; i < (r->lstm ? 3 : 2); i++)
+        out[i] = slice_axis(op, out[i], 1, none, n, 1);
+}
+
 /* lstm, gru, rnn_tanh, rnn_relu over padded sequences: -> (output, h) and LSTM's c. row->datum: the
  * cell */
 static Value lower_rnn(Op *op)
@@ -596,7 +645,7 @@ static Value lower_rnn(Op *op)
         return val_poison();
     }
     bool batch_first = arg_bool(op, "batch_first");
-    run_layers(op, &r, batch_first ? permute_to(op, x, batch_and_time, 3) : x, out);
+    run_any_batch(op, &r, batch_first ? permute_to(op, x, batch_and_time, 3) : x, out);
     if (batch_first)
         out[0] = permute_to(op, out[0], batch_and_time, 3);
     return result_tuple(op, out, r.lstm ? 3 : 2);

@@ -169,18 +169,55 @@ static Ox per_channel(Graph *g, Ox v, int rank)
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)rank - 1));
 }
 
+/* Does n have an attribute, which is a float32, that float64 inputs need with more digits? An
+ * epsilon of 1e-5 rounded to float32 shows in doubles of little variance. */
+static bool loses_digits(const Node *n)
+{
+    bool inexact = false;
+    for (int i = 0; i < n->n_attr; i++)
+        inexact |= n->attr[i].kind == ATTR_FLOAT && (double)(float)n->attr[i].f != n->attr[i].f;
+    return inexact && n->n_in > 0 && n->in[0] && ox_dtype(n->in[0]) == DT_DOUBLE;
+}
+
+/* ONNX Runtime 1.31 has no kernel for GroupNormalization. The parts that it takes instead fail at a
+ * batch of 0, those of legal_group_norm() do not. */
+static bool fails_at_batch(const Legal *l, Ox x)
+{
+    int64_t lo, hi;
+    dim_range(l->cx, ox_dim(x, 0), &lo, &hi);
+    return l->ort && lo <= 0;
+}
+
+/* x in that shape. ONNX Runtime's optimizer puts -1 for an extent that is computed, which fails
+ * where x is empty, unless the Reshape has allowzero. */
+static Ox reshape_to_computed(const Legal *l, Graph *g, Ox x, const Dim *dim, int rank)
+{
+    bool computed = false;
+    for (int i = 1; i < rank; i++)
+        computed |= !dim_known(dim[i], NULL);
+    if (!computed || !fails_at_batch(l, x))
+        return reshape_to(g, x, dim, rank);
+    Ox shape = ox_dims(g, dim, (size_t)rank);
+    return ox_g_with(g, "Reshape", INPUTS(x, shape), INT("allowzero", 1));
+}
+
 /* Each group becomes a channel of an InstanceNormalization. Scale and bias are per channel, as
  * in the GroupNormalization of opset 21. */
 static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
 {
+    enum { OPSET = 21 };
     Graph *g = n->graph;
     Ox x = n->in[0];
     int rank = ox_rank(x);
     int64_t groups = node_int(n, "num_groups", 1);
-    if (rank < 2)
+    bool stays = l->target >= OPSET && !loses_digits(n) && !fails_at_batch(l, x);
+    if (rank < 2 || stays)
         return AS_IT_IS;
     Dim rest, all = dim_product(l->cx, x->type->dim + 1, rank - 1);
-    if (!dim_divide(l->cx, all, dim_int(l->cx, groups), &rest)) {
+    bool divides = dim_divide(l->cx, all, dim_int(l->cx, groups), &rest);
+    if (!divides && l->target >= OPSET)
+        return AS_IT_IS;
+    if (!divides) {
         fail_at(l->cx, n->at, E_VALUE,
                 "group_norm: %s channels and positions do not divide into %lld groups",
                 dim_text(l->cx, all)->s, (long long)groups);
@@ -196,10 +233,11 @@ static Verdict legal_group_norm(Legal *l, Node *n, Ox *out)
     DType t = ox_dtype(x);
     one = ox_cast(g, one, t);
     zero = ox_cast(g, zero, t);
-    Ox flat = reshape_to(g, x, (Dim[]){ ox_dim(x, 0), dim_int(l->cx, groups), rest }, 3);
+    const Dim by_group[] = { ox_dim(x, 0), dim_int(l->cx, groups), rest };
+    Ox flat = reshape_to_computed(l, g, x, by_group, COUNT(by_group));
     Ox y = ox_g_with(g, "InstanceNormalization", INPUTS(flat, one, zero),
                      FLOAT("epsilon", node_float(n, "epsilon", 1e-5)));
-    y = reshape_to(g, y, x->type->dim, rank);
+    y = reshape_to_computed(l, g, y, x->type->dim, rank);
     Ox scale = per_channel(g, n->in[1], rank);
     y = ox_g(g, "Mul", y, scale);
     Ox bias = per_channel(g, n->in[2], rank);
@@ -453,7 +491,7 @@ static const LegalOp legal_ops[] = {
     { "GatherElements", 11, legal_gather_elements },
     { "GatherND", 11, legal_gather_nd },
     { "Greater", 13, legal_comparison },
-    { "GroupNormalization", 21, legal_group_norm },
+    { "GroupNormalization", ONNX_LAST_TARGET + 1, legal_group_norm },
     { "Hardmax", 13, legal_softmax },
     { "IsInf", 10, legal_is_inf },
     { "LayerNormalization", 17, legal_layer_norm },
@@ -529,16 +567,6 @@ static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
     case RULE_NO_MATCH: return AS_IT_IS;
     default:            return REFUSED;
     }
-}
-
-/* Does n have an attribute, which is a float32, that float64 inputs need with more digits? An
- * epsilon of 1e-5 rounded to float32 shows in doubles of little variance. */
-static bool loses_digits(const Node *n)
-{
-    bool inexact = false;
-    for (int i = 0; i < n->n_attr; i++)
-        inexact |= n->attr[i].kind == ATTR_FLOAT && (double)(float)n->attr[i].f != n->attr[i].f;
-    return inexact && n->n_in > 0 && n->in[0] && ox_dtype(n->in[0]) == DT_DOUBLE;
 }
 
 static Verdict alternative(Legal *l, Node *n, Ox *out)

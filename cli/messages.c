@@ -1,0 +1,173 @@
+/* messages.c - see messages.h. Text goes to stderr, where a terminal shows progress too; JSON goes
+ * to stdout when all is done, one line. */
+#include "messages.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const status_words[] = { "ok", "cannot_convert", "usage", "unreadable", "bug" };
+
+/* ---- while the library works ---- */
+
+static double seconds(const Messages *m)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - m->start.tv_sec) + (double)(now.tv_nsec - m->start.tv_nsec) * 1e-9;
+}
+
+void messages_clear(Messages *m)
+{
+    if (m->line_open)
+        fputs("\r\033[K", stderr);
+    m->line_open = false;
+}
+
+/* One line, on a terminal only, once the work has taken half a second. */
+static void on_progress(void *user, const char *stage, double share)
+{
+    Messages *m = user;
+    double now = seconds(m);
+    if (!m->on_terminal || m->quiet || now < 0.5 || now - m->said < 0.1)
+        return;
+    m->said = now;
+    m->line_open = true;
+    fprintf(stderr, "\r\033[K%s", stage);
+    if (share >= 0)
+        fprintf(stderr, " %d%%", (int)(share * 100));
+    fflush(stderr);
+}
+
+void messages_count(Messages *m, size_t done, size_t of)
+{
+    double now = seconds(m);
+    if (!m->on_terminal || m->quiet || now < 0.5)
+        return;
+    m->line_open = true;
+    fprintf(stderr, "\r\033[K%zu of %zu", done, of);
+    if (done > 0)
+        fprintf(stderr, ", about %.0f s left", now / (double)done * (double)(of - done));
+    fflush(stderr);
+}
+
+/* Notes of the kind INFO are for -v. With json they are kept for the line at the end. */
+static void on_note(void *user, pt2onnx_note kind, const char *text)
+{
+    static const char *const word[] = { [PT2ONNX_ASSUMED] = "assumed",
+                                        [PT2ONNX_ADDED] = "added",
+                                        [PT2ONNX_DROPPED] = "dropped",
+                                        [PT2ONNX_CHANGED] = "changed",
+                                        [PT2ONNX_INFO] = "info" };
+    Messages *m = user;
+    if (m->quiet || (kind == PT2ONNX_INFO && !m->verbose))
+        return;
+    if (m->json) {
+        text_fmt(&m->notes, "%s{\"kind\": \"%s\", \"text\": ", m->notes.n ? ", " : "", word[kind]);
+        text_json(&m->notes, text);
+        text_put(&m->notes, "}");
+        return;
+    }
+    messages_clear(m);
+    fprintf(stderr, "%s: %s\n", word[kind], text);
+}
+
+static void on_dump(void *user, const char *pass, const char *text)
+{
+    Messages *m = user;
+    fprintf(m->dump, "# after %s\n%s", pass, text);
+}
+
+Messages messages_begin(const CommandLine *l)
+{
+    Messages m = { .quiet = l->quiet,
+                   .verbose = l->verbose,
+                   .json = l->json,
+                   .on_terminal = isatty(STDERR_FILENO),
+                   .dump = stdout };
+    clock_gettime(CLOCK_MONOTONIC, &m.start);
+    return m;
+}
+
+void messages_listen(Messages *m, pt2onnx_options *o)
+{
+    o->user = m;
+    o->on_note = on_note;
+    o->on_progress = on_progress;
+    o->on_dump = on_dump;
+}
+
+/* ---- the end ---- */
+
+/* Of the model, and of the file beside it that has its weights. */
+static void put_sizes(Text *t, const char *output)
+{
+    struct stat s;
+    Text data = { 0 };
+    text_fmt(&data, "%s.data", output);
+    text_add(&data, "", 1);
+    if (stat(output, &s) == 0)
+        text_fmt(t, ", \"bytes\": %lld", (long long)s.st_size);
+    if (!data.failed && stat(data.s, &s) == 0)
+        text_fmt(t, ", \"data_bytes\": %lld", (long long)s.st_size);
+    text_free(&data);
+}
+
+typedef struct Result {
+    const char *model, *output; /* output: NULL where nothing was to be written */
+    pt2onnx_status status;
+    const char *error; /* NULL: none */
+    double seconds;
+} Result;
+
+static void put_json(Text *t, const Result *r, const Text *notes)
+{
+    bool written = r->output && r->status == PT2ONNX_OK;
+    text_put(t, "{\"model\": ");
+    text_json(t, r->model);
+    text_fmt(t, ", \"status\": \"%s\", \"exit\": %d, \"output\": ", status_words[r->status],
+             (int)r->status);
+    text_json(t, written ? r->output : NULL);
+    if (written)
+        put_sizes(t, r->output);
+    text_fmt(t, ", \"seconds\": %.3f, \"notes\": [", r->seconds);
+    text_add(t, notes->s, notes->n);
+    text_put(t, "], \"error\": ");
+    text_json(t, r->error);
+    text_put(t, "}\n");
+}
+
+static void print_json(const Result *r, const Text *notes)
+{
+    Text t = { 0 };
+    put_json(&t, r, notes);
+    if (t.failed || notes->failed)
+        fprintf(stderr, PROGRAM ": out of memory\n");
+    else
+        fwrite(t.s, 1, t.n, stdout);
+    text_free(&t);
+}
+
+void messages_end(Messages *m, const char *model, const char *output, pt2onnx_status status,
+                  const pt2onnx_error *e)
+{
+    messages_clear(m);
+    const char *error = e ? pt2onnx_error_message(e) : NULL;
+    const Result result = { model, output, status, error, seconds(m) };
+    if (m->json)
+        print_json(&result, &m->notes);
+    else if (error)
+        fprintf(stderr, PROGRAM ": %s\n", error);
+    text_free(&m->notes);
+}
+
+void messages_lost(const CommandLine *l, const char *model, pt2onnx_status status, const char *why,
+                   Text *out, Text *err)
+{
+    const Result result = { .model = model, .status = status, .error = why };
+    const Text no_notes = { 0 };
+    if (l->json)
+        put_json(out, &result, &no_notes);
+    else
+        text_fmt(err, PROGRAM ": %s: %s\n", model, why);
+}

@@ -1,0 +1,1 @@
+pt2onnx check net.pt unsupported.pt scripted.pt

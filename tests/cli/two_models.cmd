@@ -1,1 +1,0 @@
-pt2onnx net.pt scripted.pt

@@ -1,0 +1,52 @@
+// build.mjs - the page into web/dist: node build.mjs [--wasm FOLDER]. FOLDER has pt2onnx.js and pt2onnx.wasm of
+// web/wasm/CMakeLists.txt. What is in web/dist afterwards is all that a server needs.
+import { createHash } from 'node:crypto';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import esbuild from 'esbuild';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { values } = parseArgs({ options: { wasm: { type: 'string', default: join(here, '../build-wasm') } } });
+const wasm = resolve(values.wasm);
+const dist = join(here, 'dist');
+const usual = { bundle: true, format: 'esm', target: ['chrome109', 'firefox115', 'safari16'], minify: true, logLevel: 'warning' };
+
+async function bundle(entries) {
+  await esbuild.build({
+    ...usual,
+    entryPoints: entries.map((name) => join(here, 'src', name)),
+    outdir: dist,
+    alias: { 'pt2onnx-library': join(wasm, 'pt2onnx.js') },
+  });
+}
+
+function copy(from, names) {
+  for (const name of names)
+    copyFileSync(join(from, name), join(dist, name));
+}
+
+/** The service worker knows all files, and has a new name when one of them has changed. */
+async function serviceWorker() {
+  const files = readdirSync(dist).sort();
+  const hash = createHash('sha256');
+  for (const name of files)
+    hash.update(name).update(readFileSync(join(dist, name)));
+  await esbuild.build({
+    ...usual,
+    entryPoints: [join(here, 'src/service-worker.js')],
+    outdir: dist,
+    define: { VERSION: JSON.stringify(`pt2onnx-${hash.digest('hex').slice(0, 16)}`), FILES: JSON.stringify(['./', ...files]) },
+  });
+}
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist);
+copy(join(here, 'src'), ['index.html', 'page.css']);
+copy(join(here, 'static'), readdirSync(join(here, 'static')));
+copy(wasm, ['pt2onnx.wasm']);
+copy(join(here, '../examples'), ['digits_cnn.pt2']);
+await bundle(['page.js', 'convert-worker.js']);
+await serviceWorker();
+writeFileSync(join(dist, '.nojekyll'), '');       // so that static hosts serve every file as it is

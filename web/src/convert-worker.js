@@ -1,0 +1,71 @@
+// convert-worker.js - one call of the library, in a worker that lives as long as the call.
+//
+// It is sent { module, file, name, action, options }: the compiled WebAssembly, a Blob, the name that messages are to
+// give it, 'convert' or 'show', and [option, value] pairs in the words of the command line. It posts progress and notes
+// while it works, then what became of it. Whoever wants to stop it terminates the worker.
+import createLibrary from 'pt2onnx-library';
+
+const NOTES = ['assumed', 'added', 'dropped', 'changed', 'info'];
+const OUT_OF_MEMORY = 3;
+const decoder = new TextDecoder();
+
+let memory = 0;
+let peak = 0;
+
+function post(message) {
+  postMessage(message);
+}
+
+async function load(compiled) {
+  const chunks = [];
+  const library = await createLibrary({
+    instantiateWasm(imports, done) {
+      WebAssembly.instantiate(compiled, imports).then((instance) => {
+        memory = instance.exports.memory;
+        done(instance, compiled);
+      });
+      return {};
+    },
+    onNote: (kind, text) => post({ type: 'note', kind: NOTES[kind], text }),
+    onProgress: (stage, share) => post({ type: 'progress', stage, share }),
+    onText: (bytes) => chunks.push(bytes),
+    print: (text) => post({ type: 'log', text }),
+    printErr: (text) => post({ type: 'log', text }),
+  });
+  return { library, text: () => chunks.map((bytes) => decoder.decode(bytes, { stream: true })).join('') + decoder.decode() };
+}
+
+// What the browser throws where a process would be killed: its own stack or its memory is used up.
+function message(name, error) {
+  if (error instanceof RangeError)
+    return `${name}: values, types or sizes are nested too deep for this browser`;
+  return `${name}: the browser ended the conversion: ${error.message ?? error}`;
+}
+
+onmessage = async ({ data: { module, file, name, action, options } }) => {
+  const start = performance.now();
+  const { library, text } = await load(module);
+  const { FS, BLOBFS } = library;
+  const out = name.replace(/\.[^.]*$/, '') + '.onnx';
+  FS.mkdir('/model');
+  FS.mount(BLOBFS, { files: { [name]: file } }, '/model');
+  FS.chdir('/model');
+  for (const [option, value] of options) {
+    if (!library.ccall('web_set', 'number', ['string', 'string'], [option, value]))
+      throw new Error(`there is no option ${option}=${value}`);
+  }
+  const done = { type: 'done', status: OUT_OF_MEMORY, message: '', files: [], text: '' };
+  try {
+    done.status = action === 'show'
+      ? library.ccall('web_show', 'number', ['string'], [name])
+      : library.ccall('web_convert', 'number', ['string', 'string'], [name, out]);
+    done.message = library.ccall('web_message', 'string', [], []);
+  } catch (error) {
+    done.message = message(name, error);
+  }
+  if (done.status === 0 && action === 'convert')
+    done.files = FS.readdir('.').filter((f) => f === out || f === out + '.data').sort()
+      .map((f) => ({ name: f, blob: BLOBFS.blob(f) }));
+  peak = memory.buffer.byteLength;
+  post({ ...done, text: text(), memory: peak, milliseconds: performance.now() - start });
+};

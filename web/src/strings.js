@@ -1,0 +1,103 @@
+// strings.js - every word of the page, in each of its languages. A key without a row in one of them is a mistake that
+// test/strings.test.mjs finds. {0}, {1} stand for what the caller puts in.
+
+export const LANGUAGES = { en: 'English', zh: '中文' };
+
+const rows = {
+  tagline: ['PyTorch files to ONNX, in this tab', '在这个标签页里把 PyTorch 文件转换成 ONNX'],
+  private: ['Nothing is uploaded: the converter runs here.', '文件不会上传：转换器就在本页运行。'],
+  drop: ['Drop a model here', '把模型拖到这里'],
+  kinds: ['.pt, .pt2, .ptl to convert, .onnx to look at', '.pt、.pt2、.ptl 可转换，.onnx 可查看'],
+  choose: ['Choose a file', '选择文件'],
+  example: ['Try the digits example', '试试手写数字示例'],
+  other: ['Another file', '换一个文件'],
+  theme: ['Light or dark', '明暗主题'],
+  language: ['Language', '语言'],
+  skip: ['Skip to the content', '跳到正文'],
+
+  inputs: ['Inputs', '输入'],
+  inputsHint: ['What the file does not say can be given here. A size may be a number, a name for one that varies (N), or ?.',
+    '文件没有说明的可以在这里填写。尺寸可以是数字、可变尺寸的名字（N）或 ?。'],
+  type: ['Type', '类型'],
+  sizes: ['Sizes', '尺寸'],
+  value: ['Value', '值'],
+  unknownType: ['not known', '未知'],
+  sizesMissing: ['Give the sizes of {0}, or [] for a single number.', '请填写 {0} 的尺寸；单个数字写 []。'],
+  options: ['Options', '选项'],
+  opset: ['Opset', '算子集版本'],
+  weights: ['Weights', '权重'],
+  'weights.auto': ['in the model up to 2 GB', '2 GB 以内放在模型里'],
+  'weights.inline': ['in the model', '放在模型里'],
+  'weights.external': ['in a file beside it', '放在旁边的文件里'],
+  target: ['Written for', '目标'],
+  mode: ['Mode', '模式'],
+  'mode.eval': ['evaluation', '推理'],
+  'mode.saved': ['as saved', '按保存时的状态'],
+  state: ['State', '状态'],
+  'state.io': ['inputs and outputs', '作为输入和输出'],
+  'state.constant': ['stays as saved', '保持保存时的值'],
+  'state.refuse': ['an error', '报错'],
+  dynamic: ['Sizes that a trace recorded may vary', '跟踪时记录的尺寸可变'],
+  keepWeights: ['Keep every weight as it is', '保持每个权重不变'],
+  custom: ['Unknown operators become custom nodes', '未知算子变为自定义节点'],
+  module: ['Only this part', '只转换这一部分'],
+  command: ['The same on the command line', '等价的命令行'],
+  copy: ['Copy', '复制'],
+  copied: ['Copied', '已复制'],
+
+  convert: ['Convert', '转换'],
+  again: ['Convert again', '重新转换'],
+  stop: ['Stop', '停止'],
+  stopped: ['Stopped.', '已停止。'],
+  converting: ['Converting', '正在转换'],
+  converted: ['Converted in {0}', '转换完成，用时 {0}'],
+  failed: ['Not converted', '未能转换'],
+  save: ['Save {0}', '保存 {0}'],
+  notes: ['What to know', '须知'],
+  'note.assumed': ['assumed', '假定'],
+  'note.added': ['added', '添加'],
+  'note.dropped': ['dropped', '略去'],
+  'note.changed': ['changed', '更改'],
+
+  picture: ['Picture', '结构图'],
+  run: ['Run', '运行'],
+  program: ['Program', '程序'],
+};
+
+let language = 'en';
+
+export function setLanguage(wanted) {
+  language = wanted in LANGUAGES ? wanted : 'en';
+  return language;
+}
+
+export function currentLanguage() {
+  return language;
+}
+
+export function addRows(more) {
+  Object.assign(rows, more);
+}
+
+export function allRows() {
+  return rows;
+}
+
+/** The text of a key in the language that is chosen. */
+export function t(key, ...args) {
+  const row = rows[key];
+  if (!row)
+    throw new Error(`no text for ${key}`);
+  const text = row[Object.keys(LANGUAGES).indexOf(language)];
+  return text.replace(/\{(\d)\}/g, (_, i) => args[i]);
+}
+
+/** Puts the texts into what stands in the document: data-t is the text, data-t-label the aria-label. */
+export function translate(root) {
+  for (const element of root.querySelectorAll('[data-t]'))
+    element.textContent = t(element.dataset.t);
+  for (const element of root.querySelectorAll('[data-t-label]')) {
+    element.setAttribute('aria-label', t(element.dataset.tLabel));
+    element.title = t(element.dataset.tLabel);
+  }
+}
