@@ -13,11 +13,24 @@ const wasm = resolve(values.wasm);
 const dist = join(here, 'dist');
 const usual = { bundle: true, format: 'esm', target: ['chrome109', 'firefox115', 'safari16'], minify: true, logLevel: 'warning' };
 
+/** import code from 'inline:FILE': a worker of the viewer as text, so that a page can be one file. */
+const inline = {
+  name: 'inline',
+  setup(build) {
+    build.onResolve({ filter: /^inline:/ }, ({ path }) => ({ path: join(here, 'viewer', path.slice('inline:'.length)), namespace: 'inline' }));
+    build.onLoad({ filter: /./, namespace: 'inline' }, async ({ path }) => {
+      const { outputFiles } = await esbuild.build({ ...usual, format: 'iife', entryPoints: [path], write: false });
+      return { contents: outputFiles[0].text, loader: 'text' };
+    });
+  },
+};
+
 async function bundle(entries) {
   await esbuild.build({
     ...usual,
     entryPoints: entries.map((name) => join(here, 'src', name)),
     outdir: dist,
+    plugins: [inline],
     alias: { 'pt2onnx-library': join(wasm, 'pt2onnx.js') },
   });
 }
@@ -43,7 +56,8 @@ async function serviceWorker() {
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
-copy(join(here, 'src'), ['index.html', 'page.css']);
+copy(join(here, 'src'), ['index.html']);
+writeFileSync(join(dist, 'page.css'), ['src/page.css', 'viewer/viewer.css'].map((name) => readFileSync(join(here, name), 'utf8')).join('\n'));
 copy(join(here, 'static'), readdirSync(join(here, 'static')));
 copy(wasm, ['pt2onnx.wasm']);
 copy(join(here, '../examples'), ['digits_cnn.pt2']);

@@ -2,7 +2,11 @@
 // its own; here is only what stands where, and which of it is shown when.
 import { call, Stopped } from './library.js';
 import { inputsOf, specOf, NoSizes, TYPES } from './inputs.js';
-import { LANGUAGES, currentLanguage, setLanguage, t, translate } from './strings.js';
+import { addRows, LANGUAGES, currentLanguage, setLanguage, t, translate } from './strings.js';
+import { Viewer } from '../viewer/viewer.js';
+import { rows as viewerRows } from '../viewer/strings.js';
+
+addRows(viewerRows);
 
 const $ = (id) => document.getElementById(id);
 
@@ -12,6 +16,7 @@ const state = {
   inputs: [],       // of inputs.js
   running: null,    // AbortController of the conversion
   result: null,     // { files, name }: what came of it
+  viewer: null,
 };
 
 // ---- small things ----
@@ -161,6 +166,7 @@ function showCommand() {
 async function open(file, name = file.name) {
   state.running?.abort();
   Object.assign(state, { file, name, inputs: [], result: null });
+  $('program-text').textContent = '';
   show('start', false);
   show('work', true);
   for (const id of ['result', 'tabs', 'picture', 'run', 'program', 'settings'])
@@ -288,6 +294,31 @@ function showResult(result, notes = []) {
 
 async function showModel(result) {
   state.result = result;
+  state.viewer?.end();
+  state.viewer = null;
+  show('tabs', true);
+  show('tab-picture', true);
+  show('tab-program', $('program-text').textContent !== '');
+  await drawPicture();
+}
+
+async function drawPicture() {
+  const { result } = state;
+  selectTab('picture');
+  state.viewer?.end();
+  const viewer = state.viewer = new Viewer($('viewer'), { t, name: result.name.replace(/\.onnx$/, '') });
+  try {
+    await viewer.show(result.files[0].blob, { beside: (name) => result.files.find((file) => file.name === name)?.blob });
+  } catch (error) {
+    if (state.viewer !== viewer)
+      return;
+    viewer.end();
+    state.viewer = null;
+    showResult({ status: 3, message: t('noModel', error.message) });
+    show('tabs', false);
+    show('picture', false);
+    console.warn(error);
+  }
 }
 
 function selectTab(name) {
@@ -337,6 +368,7 @@ function start() {
   startLanguage();
   startTabs();
   startDrop();
+  document.addEventListener('language', () => state.viewer && drawPicture());
   $('choose').onclick = () => $('file').click();
   $('file').onchange = () => {
     if ($('file').files[0])

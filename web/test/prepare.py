@@ -3,7 +3,8 @@
 
 MODELS of the test corpus are made where they are missing (tests/models), and their recorded inputs and torch's own outputs written
 as one .npy each: CACHE/web/NAME/in0.npy, .., out0.npy, .., with SPECs and the file's path in CACHE/web/models.json. large.pt is an
-archive of 5 GB, most of it holes: two weights, of which the first and last 4 KB are random numbers; large.json has some of them.
+archive of 5 GB, most of it holes: two weights, of which the first and last 4 KB are random numbers; large.json has some of them. deep.onnx
+has 10,000 nodes.
 """
 import json
 import os
@@ -103,6 +104,25 @@ def write_large(path):
     os.rename(str(path) + ".part", path)
 
 
+def write_deep(path, layers=1000):
+    """10,000 nodes as another exporter writes them: modules in the names of nodes, and an If with two bodies at the end."""
+    import onnx
+    from onnx import TensorProto, helper
+    nodes, value = [], "x"
+    for i in range(layers):
+        at, skip = "/encoder/layers.%d" % i, value
+        for k, op in enumerate(["Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Exp", "Sin", "Cos", "Sqrt"]):
+            value, before = "%s/%s_output_0" % (at, op), value
+            nodes.append(helper.make_node(op, [before], [value], name="%s/block%d/%s" % (at, k // 3, op)))
+        nodes.append(helper.make_node("Add", [value, skip], ["%s/Add_output_0" % at], name="%s/Add" % at))
+        value = "%s/Add_output_0" % at
+    wide = helper.make_tensor_value_info
+    branches = [helper.make_graph([helper.make_node(op, [value], [op + "_y"])], op, [], [wide(op + "_y", TensorProto.FLOAT, ["N", 8])]) for op in ("Floor", "Ceil")]
+    nodes.append(helper.make_node("If", ["c"], ["y"], name="/If", then_branch=branches[0], else_branch=branches[1]))
+    graph = helper.make_graph(nodes, "deep", [wide("x", TensorProto.FLOAT, ["N", 8]), wide("c", TensorProto.BOOL, [])], [wide("y", TensorProto.FLOAT, ["N", 8])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="pytorch"), path)
+
+
 def main():
     cache = pathlib.Path(sys.argv[1]).resolve()
     (cache / "web").mkdir(parents=True, exist_ok=True)
@@ -113,6 +133,7 @@ def main():
     large = cache / "web" / "large.pt"
     if not large.exists():
         write_large(large)
+    write_deep(cache / "web" / "deep.onnx")
     (cache / "web" / "models.json").write_text(json.dumps(about, indent=1) + "\n")
 
 

@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { allRows, LANGUAGES, setLanguage, t } from '../src/strings.js';
+import { addRows, allRows, LANGUAGES, setLanguage, t } from '../src/strings.js';
+import { rows } from '../viewer/strings.js';
+
+addRows(rows);
 
 const sources = ['src', 'viewer'].flatMap((folder) => readdirSync(new URL(`../${folder}`, import.meta.url))
   .filter((name) => /\.(js|html)$/.test(name) && name !== 'strings.js').map((name) => readFileSync(new URL(`../${folder}/${name}`, import.meta.url), 'utf8'))).join('\n');
