@@ -54,6 +54,17 @@ async function serviceWorker() {
   });
 }
 
+/** The licenses of what is bundled, as they ask for. */
+function licenses() {
+  const parts = ['@dagrejs/dagre', '@dagrejs/graphlib', 'onnxruntime-web', 'onnxruntime-common'].map((name) => {
+    const folder = join(here, 'node_modules', name);
+    const file = readdirSync(folder).find((f) => /^licen[sc]e/i.test(f));
+    const { version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(folder, file), 'utf8') : ''}`;
+  });
+  writeFileSync(join(dist, 'licenses.txt'), parts.join('\n\n'));
+}
+
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist);
 copy(join(here, 'src'), ['index.html']);
@@ -61,6 +72,8 @@ writeFileSync(join(dist, 'page.css'), ['src/page.css', 'viewer/viewer.css'].map(
 copy(join(here, 'static'), readdirSync(join(here, 'static')));
 copy(wasm, ['pt2onnx.wasm']);
 copy(join(here, '../examples'), ['digits_cnn.pt2']);
-await bundle(['page.js', 'convert-worker.js']);
+copy(join(here, 'node_modules/onnxruntime-web/dist'), ['ort-wasm-simd-threaded.wasm']);
+await bundle(['page.js', 'convert-worker.js', 'run-worker.js']);
+licenses();
 await serviceWorker();
 writeFileSync(join(dist, '.nojekyll'), '');       // so that static hosts serve every file as it is

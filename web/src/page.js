@@ -4,6 +4,7 @@ import { call, Stopped } from './library.js';
 import { inputsOf, specOf, NoSizes, TYPES } from './inputs.js';
 import { addRows, LANGUAGES, currentLanguage, setLanguage, t, translate } from './strings.js';
 import { Viewer } from '../viewer/viewer.js';
+import { Runner } from './run.js';
 import { rows as viewerRows } from '../viewer/strings.js';
 
 addRows(viewerRows);
@@ -17,6 +18,7 @@ const state = {
   running: null,    // AbortController of the conversion
   result: null,     // { files, name }: what came of it
   viewer: null,
+  runner: null,
 };
 
 // ---- small things ----
@@ -165,6 +167,9 @@ function showCommand() {
 
 async function open(file, name = file.name) {
   state.running?.abort();
+  state.viewer?.end();
+  state.runner?.end();
+  Object.assign(state, { viewer: null, runner: null });
   Object.assign(state, { file, name, inputs: [], result: null });
   $('program-text').textContent = '';
   show('start', false);
@@ -298,6 +303,7 @@ async function showModel(result) {
   state.viewer = null;
   show('tabs', true);
   show('tab-picture', true);
+  show('tab-run', false);
   show('tab-program', $('program-text').textContent !== '');
   await drawPicture();
 }
@@ -309,6 +315,12 @@ async function drawPicture() {
   const viewer = state.viewer = new Viewer($('viewer'), { t, name: result.name.replace(/\.onnx$/, '') });
   try {
     await viewer.show(result.files[0].blob, { beside: (name) => result.files.find((file) => file.name === name)?.blob });
+    if (state.viewer !== viewer)
+      return;
+    state.runner?.end();
+    state.runner = new Runner($('run'), { t, bytesText, timeText });
+    state.runner.show(result.files, viewer.tree.model.graph.inputs);
+    show('tab-run', true);
   } catch (error) {
     if (state.viewer !== viewer)
       return;
