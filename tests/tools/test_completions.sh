@@ -36,7 +36,7 @@ ASK
     expect --state i io
     expect '--mode' '' 'eval saved'
     expect help we weights
-    expect net.pt --keep '--keep-weights'
+    expect net.pt --keep-w '--keep-weights'
     expect --rules no notes.txt
     expect --opset '' ''
 fi
