@@ -37,9 +37,10 @@ typedef enum {
     LAYOUT_AS_ARGUMENTS, /* contiguous where every tensor given is contiguous, or a part of such a
                             one: what runs over elements or is computed from values alone */
     LAYOUT_AS_FIRST,     /* the same of the first argument alone: the others give a type */
-    LAYOUT_AS_CLONE,     /* contiguous only where every tensor given is: a part keeps its gaps */
-    LAYOUT_CONTIGUOUS,   /* always */
-    LAYOUT_OWN_ORDER /* as nothing tells: by columns as LAPACK has matrices, channels last, .. */
+    LAYOUT_KEEPS,      /* the same of the first argument, and its strides where they leave no gap */
+    LAYOUT_AS_CLONE,   /* contiguous only where every tensor given is: a part keeps its gaps */
+    LAYOUT_CONTIGUOUS, /* always */
+    LAYOUT_OWN_ORDER   /* as nothing tells: by columns as LAPACK has matrices, channels last, .. */
 } RowLayout;
 /* Of a row whose layout depends on its arguments or on the result's type. A parameter called
  * memory_format needs none: it decides by itself. */
@@ -285,9 +286,6 @@ Tensor *arg_tensor(Op *op, const char *name);
 /* The rank of x. When x's rank is unknown, `usual` is assumed for the input that x comes from and
  * the evaluation restarts (false); usual -1 fails instead. */
 MUST_USE bool need_rank(Op *op, Ox x, int usual, int *rank);
-
-/* torch.memory_format, as the file writes it */
-enum { FORMAT_CONTIGUOUS, FORMAT_PRESERVE };
 
 /* ---- building ---- */
 

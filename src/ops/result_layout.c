@@ -81,7 +81,7 @@ static Tri is_contiguous(Op *op, const OpArg *args, size_t n, Type result)
         return YES;
     if (layout == LAYOUT_OWN_ORDER)
         return UNKNOWN;
-    if (layout == LAYOUT_AS_FIRST && n > 1)
+    if ((layout == LAYOUT_AS_FIRST || layout == LAYOUT_KEEPS) && n > 1)
         n = 1;
     for (size_t i = 0; i < n; i++)
         if (!are_in_order(op->cx, args[i].v, layout != LAYOUT_AS_CLONE))
@@ -98,6 +98,43 @@ static bool is_of_argument(const Tensor *t, const OpArg *args, size_t n)
     return false;
 }
 
+/* Do the strides pass over all elements without a gap, in some order of the axes? */
+static bool is_dense(Ctx *cx, Type t, const Dim *stride)
+{
+    bool used[MAX_RANK] = { false };
+    Dim one = dim_int(cx, 1);
+    Dim next = one;
+    for (int n = 0; n < t->rank; n++) {
+        int axis = -1;
+        for (int i = 0; i < t->rank; i++)
+            if (!used[i] && (dim_is(t->dim[i], 1) || dim_eq(cx, stride[i], next) == YES))
+                axis = i;
+        if (axis < 0)
+            return false;
+        used[axis] = true;
+        next = dim_mul(cx, next, t->dim[axis]);
+        if (!next)
+            return false;
+    }
+    return true;
+}
+
+/* The strides of a new result that is not contiguous, where the call gives them: by a memory
+ * format, or by the tensor that is cloned. False: not known. */
+static bool given_strides(Op *op, const OpArg *args, size_t n, Type result, Dim out[MAX_RANK])
+{
+    int64_t format = wanted_format(op);
+    RowLayout layout = layout_of_call(op, result);
+    bool keeps = layout == LAYOUT_KEEPS || layout == LAYOUT_AS_CLONE;
+    if (format != FORMAT_PRESERVE)
+        return format_strides(op->cx, result, format, out);
+    if (!keeps || n == 0 || args[0].v.tag != V_TENSOR)
+        return false;
+    Tensor *from = args[0].v.t;
+    return tensor_strides(op->cx, from, out) && tensor_type(from)->rank == result->rank &&
+        is_dense(op->cx, result, out);
+}
+
 typedef struct LayoutCall {
     Op *op;
     const OpArg *args;
@@ -109,8 +146,13 @@ static WalkStep set_layout(void *arg, Value v)
     const LayoutCall *c = arg;
     bool is_new = v.tag == V_TENSOR && !v.t->base && !v.t->stride && !v.t->strides &&
         v.t->contiguous == YES && !is_of_argument(v.t, c->args, c->n);
-    if (is_new)
-        v.t->contiguous = is_contiguous(c->op, c->args, c->n, tensor_type(v.t));
+    if (is_new) {
+        Dim stride[MAX_RANK];
+        Type type = tensor_type(v.t);
+        v.t->contiguous = is_contiguous(c->op, c->args, c->n, type);
+        if (v.t->contiguous != YES && given_strides(c->op, c->args, c->n, type, stride))
+            v.t->stride = mem_copy(c->op->cx, stride, (size_t)type->rank * sizeof *stride);
+    }
     return v.tag == V_TUPLE || v.tag == V_LIST ? WALK_IN : WALK_PAST;
 }
 

@@ -5,17 +5,42 @@
  * share memory here, as PyTorch's would? An axis of size 1 may have any stride. */
 #include "value/tensor.h"
 
-/* The strides of a contiguous tensor of this type. False: not expressible. */
-static bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
+/* The axes in the order of `format`, the one that varies fastest first. False: tensors of that rank
+ * have no such format. */
+static bool format_axes(int64_t format, int rank, int axis[MAX_RANK])
 {
+    bool last = (format == FORMAT_CHANNELS_LAST && rank == 4) ||
+        (format == FORMAT_CHANNELS_LAST_3D && rank == 5);
+    int n = 0;
+    if (format != FORMAT_CONTIGUOUS && !last)
+        return false;
+    if (last)
+        axis[n++] = 1;
+    for (int i = rank - 1; i >= 0; i--)
+        if (!last || i != 1)
+            axis[n++] = i;
+    return true;
+}
+
+bool format_strides(Ctx *cx, Type t, int64_t format, Dim out[MAX_RANK])
+{
+    int axis[MAX_RANK];
     Dim step = dim_int(cx, 1);
-    for (int i = t->rank - 1; i >= 0; i--) {
-        out[i] = step;
-        step = dim_mul(cx, step, t->dim[i]);
+    if (!t || t->rank < 0 || !format_axes(format, t->rank, axis))
+        return false;
+    for (int i = 0; i < t->rank; i++) {
+        out[axis[i]] = step;
+        step = dim_mul(cx, step, t->dim[axis[i]]);
         if (!step)
             return false;
     }
     return true;
+}
+
+/* The strides of a contiguous tensor of this type. False: not expressible. */
+static bool contiguous_strides(Ctx *cx, Type t, Dim out[MAX_RANK])
+{
+    return format_strides(cx, t, FORMAT_CONTIGUOUS, out);
 }
 
 bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
@@ -30,30 +55,41 @@ bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
     return true;
 }
 
-/* Each stride is the product of the sizes behind it, the last first. One axis that certainly is not
- * as expected decides, unless the tensor is empty, as that is contiguous whatever its strides. */
-Tri tensor_contiguous(Ctx *cx, Tensor *t)
+/* Each stride is the product of the sizes that vary faster. One axis that certainly is not as
+ * expected decides, unless the tensor is empty, as that is contiguous whatever its strides. */
+static Tri strides_follow(Ctx *cx, Type ty, const Dim *stride, const int *axis)
 {
-    Dim stride[MAX_RANK];
     Dim one = dim_int(cx, 1);
     Dim expected = one;
-    Type ty = tensor_type(t);
-    if ((!t->stride && !t->strides) || !tensor_strides(cx, t, stride))
-        return t->contiguous;
     Tri all = YES;
-    for (int i = ty->rank - 1; i >= 0; i--) {
-        Tri single = dim_eq(cx, ty->dim[i], one);
-        Tri same = dim_eq(cx, stride[i], expected);
+    for (int i = 0; i < ty->rank; i++) {
+        Tri single = dim_eq(cx, ty->dim[axis[i]], one);
+        Tri same = dim_eq(cx, stride[axis[i]], expected);
         if (single != YES && same != YES) {
             if (single == NO && same == NO)
                 return dim_is(type_numel(cx, ty), 0) ? YES : NO;
             all = UNKNOWN;
         }
-        expected = dim_mul(cx, expected, ty->dim[i]);
+        expected = dim_mul(cx, expected, ty->dim[axis[i]]);
         if (!expected)
             return UNKNOWN;
     }
     return all;
+}
+
+Tri tensor_has_format(Ctx *cx, Tensor *t, int64_t format)
+{
+    Dim stride[MAX_RANK];
+    int axis[MAX_RANK];
+    Type ty = tensor_type(t);
+    if (!tensor_strides(cx, t, stride) || !format_axes(format, ty->rank, axis))
+        return UNKNOWN;
+    return strides_follow(cx, ty, stride, axis);
+}
+
+Tri tensor_contiguous(Ctx *cx, Tensor *t)
+{
+    return t->stride || t->strides ? tensor_has_format(cx, t, FORMAT_CONTIGUOUS) : t->contiguous;
 }
 
 /* Does an axis of stride 0 have more than one element? */

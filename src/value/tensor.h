@@ -149,8 +149,15 @@ static inline bool same_tensor(const Tensor *a, const Tensor *b)
 
 /* ---- how tensors lie in memory (strides.c). Strides are in elements ---- */
 
+/* torch.memory_format, as the file writes it */
+enum { FORMAT_CONTIGUOUS, FORMAT_PRESERVE, FORMAT_CHANNELS_LAST, FORMAT_CHANNELS_LAST_3D };
+
 bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK]); /* stride(); false: not known */
-Tri tensor_contiguous(Ctx *cx, Tensor *t);                  /* is_contiguous() */
+/* The strides of a new tensor of that type and format; false: not known. */
+bool format_strides(Ctx *cx, Type t, int64_t format, Dim out[MAX_RANK]);
+/* is_contiguous(memory_format=format) */
+Tri tensor_has_format(Ctx *cx, Tensor *t, int64_t format);
+Tri tensor_contiguous(Ctx *cx, Tensor *t); /* is_contiguous() */
 /* Does one element of memory stand for several of t, as after expand? */
 Tri tensor_repeats(Ctx *cx, Tensor *t);
 /* Strides of a view of shape `to` over memory of type `old`. NO: no such view exists, so reshape

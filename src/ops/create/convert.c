@@ -26,13 +26,32 @@ static Ox lower_to_other(Op *op)
     return ox_ok(x) && ox_ok(other) ? as_type(op, x, ox_dtype(other)) : POISON;
 }
 
+/* Does base lie in memory as `to(memory_format=channels_last)` wants it? PyTorch asks its strides
+ * only, so that an axis of one element leaves several answers. */
+static Tri has_channels_last(Op *op, Tensor *base, int64_t format)
+{
+    Type ty = tensor_type(base);
+    for (int i = 1; i < ty->rank; i++)
+        if (dim_eq(op->cx, ty->dim[i], dim_int(op->cx, 1)) != NO)
+            return UNKNOWN;
+    if (tensor_has_format(op->cx, base, format) == YES)
+        return YES;
+    return tensor_contiguous(op->cx, base) == YES ? NO : UNKNOWN;
+}
+
 /* Does base lie in memory as `to(memory_format=)` wants it? */
 static Tri has_format(Op *op, Tensor *base)
 {
     Value format = has_param(op, "memory_format") ? arg_value(op, "memory_format") : val_none();
     if (format.tag != V_INT || format.i == FORMAT_PRESERVE)
         return YES;
-    return format.i == FORMAT_CONTIGUOUS && tensor_contiguous(op->cx, base) == YES ? YES : UNKNOWN;
+    if (format.i != FORMAT_CONTIGUOUS)
+        return has_channels_last(op, base, format.i);
+    int rank = tensor_type(base)->rank;
+    int64_t last = rank == 5 ? FORMAT_CHANNELS_LAST_3D : FORMAT_CHANNELS_LAST;
+    if (tensor_contiguous(op->cx, base) == YES)
+        return YES;
+    return rank >= 4 && has_channels_last(op, base, last) == YES ? NO : UNKNOWN;
 }
 
 /* Is the result of to() its argument itself? Yes when neither the type nor the memory format
@@ -192,38 +211,48 @@ const OpRow ops_convert[] = {
     ITSELF_OR_COPY(
         lower_to, shares_converted, PLAIN,
         "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
-        "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+        "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+        .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool "
-                   "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+                   "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+                   .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
                    "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool "
-                   "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+                   "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+                   .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, " HOW
-                   ", bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"),
+                   ", bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+                   .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool "
-                   "non_blocking=False, bool copy=False) -> Tensor(b|a)"),
+                   "non_blocking=False, bool copy=False) -> Tensor(b|a)",
+                   .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, "
-                   "bool copy=False) -> Tensor(b|a)"),
+                   "bool copy=False) -> Tensor(b|a)",
+                   .layout = LAYOUT_KEEPS),
     VIEW(lower_to, NULL, NULL, PLAIN,
          "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> "
          "Tensor(a)"),
     ITSELF_OR_COPY(lower_same, shares_converted, PLAIN,
                    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) "
-                   "-> Tensor(b|a)"),
+                   "-> Tensor(b|a)",
+                   .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
-                   "aten::type_as(Tensor self, Tensor other) -> Tensor", .layout = LAYOUT_AS_FIRST),
+                   "aten::type_as(Tensor self, Tensor other) -> Tensor", .layout = LAYOUT_KEEPS),
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::type(Tensor self, ScalarType dtype, bool non_blocking=False, bool "
-                   "copy=False) -> Tensor"),
+                   "copy=False) -> Tensor",
+                   .layout = LAYOUT_KEEPS),
     LOWER(lower_to, NULL, PLAIN,
           "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, " HOW
-          ", MemoryFormat? memory_format=None) -> Tensor"),
+          ", MemoryFormat? memory_format=None) -> Tensor",
+          .layout = LAYOUT_KEEPS),
     LOWER(lower_same, NULL, PLAIN,
-          "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor"),
+          "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+          .layout = LAYOUT_KEEPS),
     LOWER(lower_same, NULL, PLAIN, "aten::lift_fresh_copy(Tensor self) -> Tensor"),
     CAST(DT_FLOAT, "Float"),
     CAST(DT_DOUBLE, "Double"),

@@ -808,8 +808,9 @@ static Tri shares_contiguous(Op *op, Tensor *base, Ox read)
 {
     (void)read;
     Value format = arg_value(op, "memory_format");
-    return format.tag == V_INT && format.i != FORMAT_CONTIGUOUS ? UNKNOWN
-                                                                : tensor_contiguous(op->cx, base);
+    if (format.tag == V_INT && format.i != FORMAT_CONTIGUOUS)
+        return tensor_has_format(op->cx, base, format.i);
+    return tensor_contiguous(op->cx, base);
 }
 
 const OpRow ops_view[] = {
