@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus fusions slim runtimes torch-suite opinfo mutate fuzz bench operators web web-test web-serve clean help
+.PHONY: build install run example check test corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -52,6 +52,11 @@ runtimes:               ## nodes, tools and time of our files, and of torch.onnx
 	tools/setup runtimes
 	$(MAKE) --no-print-directory build
 	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS))
+
+weights:                ## --weights-type beside three other converters, resumable: ONLY=gpt2,resnet18 LARGE=1 for 1.2 GB too
+	tools/setup weights
+	$(MAKE) --no-print-directory build
+	$(T213) tools/weights_types.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(LARGE),--large)
 
 opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: ONLY=pattern DTYPES=float64 SAMPLES=all PEERS=1
 	tools/setup opinfo

@@ -10,14 +10,16 @@
 #include <math.h>
 
 enum {
-    ROOM_IN = 16 << 20,  /* bytes of float32 */
+    ROOM_IN = 4 << 20,   /* bytes of float32 */
     ROOM_OUT = 16 << 20, /* of codes or scales */
     ROOM_MOST = 64 << 20,
-    LANES = 16,  /* elements in one loop of known length, which vectorises */
-    STRIPE = 64, /* rows whose codes are turned round together */
+    SCALES_KEPT = 2 << 20, /* 8 MB of them */
+    LANES = 16,            /* elements in one loop of known length, which vectorises */
+    STRIPE = 64,           /* rows whose codes are turned round together */
     LONGEST = 1 << 20,
     NIBBLE_LEAST = -8,
     NIBBLE_MOST = 7,
+    BYTE_LEAST = -128,
     BYTE_MOST = 127,
     CHUNK = 32 /* elements of a row at a time, where one scale serves all of it */
 };
@@ -30,35 +32,51 @@ enum {
 static inline float rounded(float x, float least, float most)
 {
     float r = (x + ROUNDER) - ROUNDER;
-    r = r >= least ? r : least; /* a NaN too */
-    return r <= most ? r : most;
+    r = r > least ? r : least; /* a NaN too; these are the processor's own max and min */
+    return r < most ? r : most;
 }
 
 /* The element of the largest size; *finite false: one is infinite or NaN. */
 static float extreme(const float *w, int64_t n, bool *finite)
 {
-    float most = 0;
-    float check = 0;
-    for (int64_t i = 0; i < n; i++) {
-        check += w[i] * 0;
-        if (fabsf(w[i]) > fabsf(most))
-            most = w[i];
+    float high[LANES] = { 0 };
+    float low[LANES] = { 0 };
+    float check[LANES] = { 0 };
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++) {
+            float v = w[i + k];
+            high[k] = v > high[k] ? v : high[k];
+            low[k] = v < low[k] ? v : low[k];
+            check[k] += v * 0;
+        }
+    for (int k = 0; k < LANES; k++) {
+        float v = i + k < n ? w[i + k] : 0;
+        check[0] += check[k] * (k > 0) + v * 0;
+        high[0] = v > high[0] ? v : high[0];
+        high[0] = high[k] > high[0] ? high[k] : high[0];
+        low[0] = v < low[0] ? v : low[0];
+        low[0] = low[k] < low[0] ? low[k] : low[0];
     }
-    *finite = check == 0;
-    return most;
+    *finite = check[0] == 0;
+    return high[0] >= -low[0] ? high[0] : low[0];
 }
 
-/* How well the codes of w / step serve: *qw and *qq are the sums of code * w and of code * code. */
+/* How well the codes of w * inverse serve: *qw and *qq are the sums of code * w and of code * code.
+ * In two loops, as compilers vectorise no comparison whose result is used twice. */
 static void fit(const float *w, int64_t n, float inverse, float *qw, float *qq)
 {
     float a[LANES] = { 0 };
     float b[LANES] = { 0 };
-    for (int64_t i = 0; i < n; i += LANES)
+    float q[LANES];
+    for (int64_t i = 0; i < n; i += LANES) {
+        for (int k = 0; k < LANES; k++)
+            q[k] = rounded(w[i + k] * inverse, NIBBLE_LEAST, NIBBLE_MOST);
         for (int k = 0; k < LANES; k++) {
-            float q = rounded(w[i + k] * inverse, NIBBLE_LEAST, NIBBLE_MOST);
-            a[k] += q * w[i + k];
-            b[k] += q * q;
+            a[k] += q[k] * w[i + k];
+            b[k] += q[k] * q[k];
         }
+    }
     *qw = *qq = 0;
     for (int k = 0; k < LANES; k++) {
         *qw += a[k];
@@ -71,7 +89,7 @@ static void fit(const float *w, int64_t n, float inverse, float *qw, float *qq)
  * best. */
 static float scale_of_nibbles(const float *w, int64_t n, float most)
 {
-    static const float ends[] = { 8, 7.5f, 7.75f, 8.25f, 8.5f, 7.25f };
+    static const float ends[] = { 8, 7.5f, 8.5f, 7 };
     float best = 0;
     float scale = 0;
     for (size_t i = 0; i < COUNT(ends); i++) {
@@ -85,7 +103,8 @@ static float scale_of_nibbles(const float *w, int64_t n, float most)
     return scale;
 }
 
-/* What is not finite makes its whole block NaN: a result says so, and no code could. */
+/* The extreme has the code of the largest size, -128. What is not finite makes its whole block NaN:
+ * a result says so, and no code could. */
 static float scale_of(const float *w, int64_t n, int bits)
 {
     bool finite;
@@ -94,12 +113,12 @@ static float scale_of(const float *w, int64_t n, int bits)
         return NAN;
     if (fabsf(most) < NEXT_ZERO)
         return 0;
-    return bits == 8 ? fabsf(most) / BYTE_MOST : scale_of_nibbles(w, n, most);
+    return bits == 8 ? most / BYTE_LEAST : scale_of_nibbles(w, n, most);
 }
 
 static void encode(const float *w, int64_t n, float scale, int bits, int8_t *out)
 {
-    float least = bits == 8 ? -BYTE_MOST : NIBBLE_LEAST;
+    float least = bits == 8 ? BYTE_LEAST : NIBBLE_LEAST;
     float most = bits == 8 ? BYTE_MOST : NIBBLE_MOST;
     float inverse = scale != 0 && isfinite(scale) ? 1 / scale : 0;
     for (int64_t i = 0; i < n; i++)
@@ -116,6 +135,7 @@ typedef struct Work {
     uint8_t *out;
     uint64_t size; /* of out */
     float *scales; /* of whole rows, where they are known; else NULL */
+    float *keep;   /* where the scales of blocks are kept; or NULL */
 } Work;
 
 /* A part of the matrix: rows n0.., elements k0.. of each, dense in w->in. */
@@ -133,6 +153,9 @@ static bool read_tile(Work *w, Tile t)
     part.bytes = (Bytes){ k->bytes.src, k->bytes.off + skip, k->bytes.len - skip };
     return const_read(w->cx, &part, w->in);
 }
+
+static bool scales_first(const Blocks *b) { return b->block > BLOCK_LONGEST; }
+static int64_t blocks_in_row(const Blocks *b) { return (b->K + b->block - 1) / b->block; }
 
 static int64_t least_of(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -222,6 +245,18 @@ static bool row_scales(Work *w, Tile all)
 
 /* ---- codes ---- */
 
+/* Room for the scales that are found on the way. NULL: for none, they are computed again. */
+static float *room_for_scales(Ctx *cx, const Blocks *b)
+{
+    LastScales *last = b->last;
+    last->of = NULL;
+    if (scales_first(b) || b->N * blocks_in_row(b) > SCALES_KEPT)
+        return NULL;
+    if (!last->at)
+        last->at = new_array(cx, float, SCALES_KEPT);
+    return last->at;
+}
+
 static int64_t padded_length(const Blocks *b)
 {
     return b->padded ? (b->K + b->block - 1) / b->block * b->block : b->K;
@@ -240,6 +275,8 @@ static void encode_block(const Work *w, Tile t, int64_t n, int64_t k, int8_t *ou
         const float *whole;
         int64_t length = block_at(w, t, n - t.n0, k, padded, &whole);
         scale = scale_of(whole, length, b->bits);
+        if (w->keep)
+            w->keep[n * blocks_in_row(b) + k / b->block] = scale;
     }
     encode(at, count, scale, b->bits, out);
 }
@@ -358,8 +395,6 @@ static uint64_t room_for_codes(const Blocks *b)
     return unit > ROOM_OUT / 2 ? (uint64_t)unit * 2 : ROOM_OUT;
 }
 
-static bool scales_first(const Blocks *b) { return b->block > BLOCK_LONGEST; }
-
 /* The stream of codes. Where one scale serves a whole row, all are found first. */
 static bool write_codes(Ctx *cx, const void *arg, Sink *to)
 {
@@ -375,7 +410,9 @@ static bool write_codes(Ctx *cx, const void *arg, Sink *to)
                     : fail(cx, E_MEMORY, "out of memory");
         w.scales = scales;
     }
+    w.keep = ok ? room_for_scales(cx, b) : NULL;
     ok = ok && write_codes_of(&w, to);
+    b->last->of = ok && w.keep ? b : NULL;
     if (scales)
         room_give(cx, (void *)scales, size);
     work_end(&w);
@@ -393,6 +430,25 @@ static bool write_row_scales(Ctx *cx, const Blocks *b, Sink *to)
     return ok;
 }
 
+/* The scales that write_codes has kept, in the order of the codes. */
+static bool write_kept(Ctx *cx, const Blocks *b, Sink *to)
+{
+    const float *kept = b->last->at;
+    int64_t blocks = blocks_in_row(b);
+    float row[CHUNK * CHUNK];
+    if (b->by_rows)
+        return sink_write(cx, to, kept, (size_t)(b->N * blocks) * sizeof *kept);
+    for (int64_t i = 0; i < blocks; i++)
+        for (int64_t n = 0; n < b->N; n += CHUNK * CHUNK) {
+            int64_t some = least_of(CHUNK * CHUNK, b->N - n);
+            for (int64_t k = 0; k < some; k++)
+                row[k] = kept[(n + k) * blocks + i];
+            if (!sink_write(cx, to, row, (size_t)some * sizeof *row))
+                return false;
+        }
+    return true;
+}
+
 /* The stream of scales, in the order of the codes: as many rows, or ranges of K, at a time as the
  * room holds. */
 static bool write_scales(Ctx *cx, const void *arg, Sink *to)
@@ -401,7 +457,9 @@ static bool write_scales(Ctx *cx, const void *arg, Sink *to)
     Work w;
     if (scales_first(b))
         return write_row_scales(cx, b, to);
-    int64_t blocks = (b->K + b->block - 1) / b->block;
+    if (b->last->of == b)
+        return write_kept(cx, b, to);
+    int64_t blocks = blocks_in_row(b);
     int64_t unit = (b->by_rows ? blocks : b->N) * (int64_t)sizeof(float);
     int64_t most = that_fit(unit, b->by_rows ? b->N : blocks);
     bool ok = work_begin(&w, cx, b, (uint64_t)(unit * most));
@@ -452,7 +510,7 @@ Ox blocks_scales(Graph *g, const Blocks *b, int rank, const int64_t *dims)
 }
 
 /* k, of rank 2 with its rows along axis `row`, as N rows of K elements. NULL without memory. */
-Blocks *blocks_of(Ctx *cx, const Const *k, int row, int bits, int64_t block)
+Blocks *blocks_of(Ctx *cx, const Const *k, int row, int bits, int64_t block, LastScales *last)
 {
     Blocks *b = new(cx, Blocks);
     Const *rows = new(cx, Const);
@@ -469,7 +527,7 @@ Blocks *blocks_of(Ctx *cx, const Const *k, int row, int bits, int64_t block)
     *rows = *k;
     rows->dims = dims;
     rows->strides = strides;
-    *b = (Blocks){ .k = rows, .named = k, .N = dims[0], .K = dims[1], .bits = bits };
+    *b = (Blocks){ .k = rows, .named = k, .N = dims[0], .K = dims[1], .bits = bits, .last = last };
     b->block = block ? block : b->K;
     return b;
 }

@@ -8,7 +8,8 @@
  *     Conv(x, w)            ->  Conv(x, DequantizeLinear(codes, scales)) for each output channel,
  *                               with int8
  *
- * Biases, norms and small weights stay as they are; -v says which large ones do, and why. */
+ * The last two only where such weights are an eighth of all. Biases, norms and small ones stay; -v
+ * says which large ones do, and why. */
 #include "tidy/types/blocks.h"
 
 enum {
@@ -33,9 +34,11 @@ typedef struct Quantise {
     Graph *root;
     int bits;
     int64_t block;
-    bool fuse, blocks, rows; /* what may be written: MatMulNBits, blocks, one scale a row */
-    Map products[2];         /* a weight of a product, as it is and turned round -> Coded */
+    bool tables_pay, filters_pay; /* are they a large part of all weights? */
+    bool fuse, blocks, rows;      /* what may be written: MatMulNBits, blocks, one scale a row */
+    Map products[2];              /* a weight of a product, as it is and turned round -> Coded */
     Map tables, filters;
+    LastScales *last;
     Map left; /* names of weights that stay -> nothing */
     size_t count;
     uint64_t before, after;
@@ -122,7 +125,7 @@ static Ox product_weight(Rewrite *rw, Graph *g, Matrix m)
 {
     const Const *k = m.k;
     Quantise *q = quantise_of(rw);
-    Blocks *b = blocks_of(rw->cx, k, 1, q->bits, q->blocks ? q->block : 0);
+    Blocks *b = blocks_of(rw->cx, k, 1, q->bits, q->blocks ? q->block : 0, q->last);
     if (!b)
         return POISON;
     if (!blocks_possible(b))
@@ -144,7 +147,7 @@ static Ox fused_product(Rewrite *rw, Node *n, Ox x, Matrix m)
     Quantise *q = quantise_of(rw);
     Graph *g = n->graph;
     Ctx *cx = rw->cx;
-    Blocks *b = blocks_of(cx, m.k, 1, q->bits, q->block);
+    Blocks *b = blocks_of(cx, m.k, 1, q->bits, q->block, q->last);
     if (!b)
         return POISON;
     b->by_rows = b->padded = b->biased = true;
@@ -221,7 +224,11 @@ static bool quantise_gather(Rewrite *rw, Node *n)
             leave(rw, w, "it is no table whose rows are taken");
         return true;
     }
-    Blocks *b = blocks_of(rw->cx, w->k, 0, 8, q->blocks ? q->block : 0);
+    if (!q->tables_pay) {
+        leave(rw, w, "embeddings are less than an eighth of the weights");
+        return true;
+    }
+    Blocks *b = blocks_of(rw->cx, w->k, 0, 8, q->blocks ? q->block : 0, q->last);
     if (!b)
         return false;
     b->by_rows = true;
@@ -255,11 +262,18 @@ static bool quantise_conv(Rewrite *rw, Node *n)
         return true;
     int64_t flat[2] = { w->k->dims[0], const_numel(w->k) / w->k->dims[0] };
     const Const *k = const_reshape(rw->cx, w->k, 2, flat);
-    if (q->bits == 4 || !q->rows || !k) {
-        leave(rw, w, q->bits == 4 ? "int4 is for products" : "a Conv's needs opset 13");
+    const char *why = NULL;
+    if (q->bits == 4)
+        why = "int4 is for products";
+    else if (!q->rows || !k)
+        why = "a Conv's needs opset 13";
+    else if (!q->filters_pay)
+        why = "those of Conv are less than an eighth of the weights";
+    if (why) {
+        leave(rw, w, why);
         return !ctx_failed(rw->cx);
     }
-    Blocks *b = blocks_of(rw->cx, k, 0, 8, 0);
+    Blocks *b = blocks_of(rw->cx, k, 0, 8, 0, q->last);
     if (!b)
         return false;
     b->by_rows = true;
@@ -275,6 +289,37 @@ static bool quantise_conv(Rewrite *rw, Node *n)
 }
 
 /* ---- the pass ---- */
+
+/* Elements of large weights, by what takes them. */
+typedef struct Shares {
+    uint64_t all, tables, filters;
+} Shares;
+
+static void add_shares(const Graph *g, Shares *s)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                add_shares(n->attr[k].g, s);
+        for (int k = 0; k < n->n_in; k++) {
+            uint64_t numel = is_large(n->in[k]) ? (uint64_t)const_numel(n->in[k]->k) : 0;
+            s->all += numel;
+            s->tables += node_is(n, "Gather") && k == 0 ? numel : 0;
+            s->filters += node_is(n, "Conv") && k == 1 ? numel : 0;
+        }
+    }
+}
+
+/* Embeddings and filters lose digits and no product gets faster: only where the file gets much
+ * smaller by it, an eighth of all weights being theirs. */
+static void find_shares(Quantise *q, const Graph *g)
+{
+    Shares s = { 0 };
+    add_shares(g, &s);
+    q->tables_pay = s.tables >= s.all / 8;
+    q->filters_pay = s.filters >= s.all / 8;
+}
 
 static bool quantise_step(Rewrite *rw, Node *n)
 {
@@ -295,11 +340,13 @@ bool pass_quantise(Graph *g, const TidyOptions *o)
     if (o->weights_type != DT_INT8 && o->weights_type != DT_INT4)
         return true;
     Quantise q = { .root = g,
+                   .last = new(g->cx, LastScales),
                    .bits = o->weights_type == DT_INT8 ? 8 : 4,
                    .block = o->block,
                    .fuse = o->fuse && fused_kernel("MatMulNBits", "T1", DT_FLOAT),
                    .blocks = o->opset >= OPSET_BLOCKS,
                    .rows = o->opset >= OPSET_ROWS };
+    find_shares(&q, g);
     if (!rewrite(g, o, quantise_step, &q))
         return false;
     note(g->cx, NOTE_INFO, "%zu weights are %s: %llu bytes, %llu before", q.count,
