@@ -445,6 +445,15 @@ def test_what_is_not_finite_makes_its_block_nan(tmp_path):
         numpy.testing.assert_array_equal(numpy.isnan(weight), nan)
 
 
+def test_says_when_nothing_changes(tmp_path):
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.trace(torch.nn.GRU(64, 64).eval(), torch.zeros(3, 1, 64)), str(path))
+    done = oracle.converted(path, out, "-i", "input:float32[3,1,64]", "--weights-type", "int8")
+    assert "dropped: --weights-type: no weight of this model became int8; -v says why" in done.stderr
+    done = oracle.converted(path, out, "-i", "input:float32[3,1,64]", "--weights-type", "int8", "-v")
+    assert done.stderr.count("stays float32: its operator takes no integers") == 2
+
+
 def test_says_what_stays(tmp_path):
     net, x, spec, path = saved(picture, tmp_path)
     done = oracle.converted(path, tmp_path / "net.onnx", "-i", spec, "--weights-type", "int4", "--opset", "21", "-v")

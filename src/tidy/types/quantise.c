@@ -335,6 +335,7 @@ static bool quantise_step(Rewrite *rw, Node *n)
     return true;
 }
 
+/* What of the weights may be written so, at this opset, is decided once for all nodes. */
 bool pass_quantise(Graph *g, const TidyOptions *o)
 {
     if (o->weights_type != DT_INT8 && o->weights_type != DT_INT4)
@@ -349,7 +350,12 @@ bool pass_quantise(Graph *g, const TidyOptions *o)
     find_shares(&q, g);
     if (!rewrite(g, o, quantise_step, &q))
         return false;
-    note(g->cx, NOTE_INFO, "%zu weights are %s: %llu bytes, %llu before", q.count,
-         dtype_name(o->weights_type), (unsigned long long)q.after, (unsigned long long)q.before);
+    if (q.count)
+        note(g->cx, NOTE_INFO, "%zu weights are %s: %llu bytes, %llu before", q.count,
+             dtype_name(o->weights_type), (unsigned long long)q.after,
+             (unsigned long long)q.before);
+    else
+        note(g->cx, NOTE_DROPPED, "--weights-type: no weight of this model became %s; -v says why",
+             dtype_name(o->weights_type));
     return true;
 }
