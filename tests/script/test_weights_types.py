@@ -411,6 +411,23 @@ def test_an_embedding_that_is_a_small_part_stays(kind, tmp_path):
     assert initializers(out)["0.weight"].data_type == onnx.TensorProto.FLOAT
 
 
+def test_a_tied_head_stays_with_its_embedding(tmp_path):
+    """Its codes beside the table in float32 would make the file larger."""
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.a, self.b = torch.nn.Embedding(100, 64), torch.nn.Linear(64, 512), torch.nn.Linear(512, 64)
+            self.head = torch.nn.Linear(64, 100, bias=False)
+            self.head.weight = self.words.weight
+
+        def forward(self, ids):
+            return self.head(self.b(self.a(self.words(ids))))
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.script(Net().eval()), str(path))
+    oracle.converted(path, out, "-i", "ids:int64[N]", "--weights-type", "int8", "--opset", "21")
+    assert len([t for t in initializers(out).values() if 6400 in (numpy.prod(t.dims),)]) == 1
+
+
 def test_two_uses_of_a_weight_share_its_codes(tmp_path):
     class Net(torch.nn.Module):
         def __init__(self):

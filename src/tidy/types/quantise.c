@@ -39,7 +39,8 @@ typedef struct Quantise {
     Map products[2];              /* a weight of a product, as it is and turned round -> Coded */
     Map tables, filters;
     LastScales *last;
-    Map left; /* names of weights that stay -> nothing */
+    Map embedded; /* weights of embeddings -> nothing */
+    Map left;     /* names of weights that stay -> nothing */
     size_t count;
     uint64_t before, after;
 } Quantise;
@@ -66,16 +67,16 @@ static Matrix matrix_of(Ctx *cx, const Node *n)
     const Node *turn = made_by(n->in[1], "Transpose");
     Ox v = turn ? turn->in[0] : n->in[1];
     Matrix m = { .turned = (turn != NULL) != (node_is(n, "Gemm") && node_int(n, "transB", 0)) };
-    if (!is_large(v) || v->k->rank != 2)
+    m.weight = is_large(v) ? v->k : NULL;
+    if (!m.weight || v->k->rank != 2)
         return m;
-    m.weight = v->k;
     m.k = m.turned ? const_permute(cx, v->k, (const int[]){ 1, 0 }) : v->k;
     return m;
 }
 
-static void leave(Rewrite *rw, Ox v, const char *why)
+static void leave(Rewrite *rw, const Const *k, const char *why)
 {
-    Str name = v->k->name ? v->k->name : v->k->derived;
+    Str name = k->name ? k->name : k->derived;
     if (name && map_add(rw->cx, &quantise_of(rw)->left, name, NULL))
         note(rw->cx, NOTE_INFO, "%s stays float32: %s", name->s, why);
 }
@@ -192,6 +193,7 @@ static bool plain_gemm(const Node *n)
 /* MatMul, or a Gemm that is one with a sum. What x is by rank does not matter: w is a matrix. */
 static bool quantise_product(Rewrite *rw, Node *n)
 {
+    const Quantise *q = quantise_of(rw);
     Matrix m = matrix_of(rw->cx, n);
     const char *why = NULL;
     if (ctx_failed(rw->cx) || is_const(n->in[0]) || ox_dtype(n->in[0]) != DT_FLOAT)
@@ -200,11 +202,13 @@ static bool quantise_product(Rewrite *rw, Node *n)
         why = "its product is no large one of matrices";
     else if (node_is(n, "Gemm") && !plain_gemm(n))
         why = "its Gemm has factors";
+    else if (map_find(&q->embedded, m.weight) && !q->tables_pay)
+        why = "an embedding has the same weight, and keeps it";
     Ox y = why ? NULL : product(rw, n, n->in[0], m);
     if (y && ox_ok(y) && node_is(n, "Gemm") && in_of(n, 2))
         y = ox_g(n->graph, "Add", y, n->in[2]);
-    if (!y && is_large(n->in[1]))
-        leave(rw, n->in[1], why ? why : "its rows are too long for this form, or x has one axis");
+    if (!y && m.weight)
+        leave(rw, m.weight, why ? why : "its rows are too long for this form, or x has one axis");
     if (y && ox_ok(y))
         replace(rw, n->out[0], y);
     return !ctx_failed(rw->cx);
@@ -221,11 +225,11 @@ static bool quantise_gather(Rewrite *rw, Node *n)
     int64_t axis = node_int(n, "axis", 0);
     if (!is_large(w) || w->k->rank != 2 || (axis != 0 && axis != -2) || ox_rank(n->in[1]) < 0) {
         if (is_large(w))
-            leave(rw, w, "it is no table whose rows are taken");
+            leave(rw, w->k, "it is no table whose rows are taken");
         return true;
     }
     if (!q->tables_pay) {
-        leave(rw, w, "embeddings are less than an eighth of the weights");
+        leave(rw, w->k, "embeddings are less than an eighth of the weights");
         return true;
     }
     Blocks *b = blocks_of(rw->cx, w->k, 0, 8, q->blocks ? q->block : 0, q->last);
@@ -233,7 +237,7 @@ static bool quantise_gather(Rewrite *rw, Node *n)
         return false;
     b->by_rows = true;
     if (!blocks_possible(b) || w->k->dims[0] < SHORTEST || w->k->dims[1] < SHORTEST) {
-        leave(rw, w, "its rows are too short, or too long");
+        leave(rw, w->k, "its rows are too short, or too long");
         return true;
     }
     int64_t dims[2] = { b->N, blocks_in(b) };
@@ -270,7 +274,7 @@ static bool quantise_conv(Rewrite *rw, Node *n)
     else if (!q->filters_pay)
         why = "those of Conv are less than an eighth of the weights";
     if (why) {
-        leave(rw, w, why);
+        leave(rw, w->k, why);
         return !ctx_failed(rw->cx);
     }
     Blocks *b = blocks_of(rw->cx, k, 0, 8, 0, q->last);
@@ -279,7 +283,7 @@ static bool quantise_conv(Rewrite *rw, Node *n)
     b->by_rows = true;
     b->named = w->k;
     if (!blocks_possible(b)) {
-        leave(rw, w, "its channels are too large");
+        leave(rw, w->k, "its channels are too large");
         return true;
     }
     const Coded *c = coded(rw, &q->filters, w->k, b, (Form){ DT_INT8, w->k->rank, w->k->dims },
@@ -295,13 +299,15 @@ typedef struct Shares {
     uint64_t all, tables, filters;
 } Shares;
 
-static void add_shares(const Graph *g, Shares *s)
+static void add_shares(Quantise *q, const Graph *g, Shares *s)
 {
     for (size_t i = 0; i < g->nodes.n; i++) {
         const Node *n = g->nodes.at[i];
         for (int k = 0; k < n->n_attr; k++)
             if (n->attr[k].kind == ATTR_GRAPH)
-                add_shares(n->attr[k].g, s);
+                add_shares(q, n->attr[k].g, s);
+        if (node_is(n, "Gather") && is_large(n->in[0]))
+            map_put(g->cx, &q->embedded, n->in[0]->k, NULL);
         for (int k = 0; k < n->n_in; k++) {
             uint64_t numel = is_large(n->in[k]) ? (uint64_t)const_numel(n->in[k]->k) : 0;
             s->all += numel;
@@ -316,7 +322,7 @@ static void add_shares(const Graph *g, Shares *s)
 static void find_shares(Quantise *q, const Graph *g)
 {
     Shares s = { 0 };
-    add_shares(g, &s);
+    add_shares(q, g, &s);
     q->tables_pay = s.tables >= s.all / 8;
     q->filters_pay = s.filters >= s.all / 8;
 }
@@ -331,7 +337,7 @@ static bool quantise_step(Rewrite *rw, Node *n)
         return quantise_conv(rw, n);
     for (int i = 0; i < n->n_in; i++)
         if (n->in[i] && is_large(n->in[i]) && !node_is(n, "Transpose"))
-            leave(rw, n->in[i], "its operator takes no integers");
+            leave(rw, n->in[i]->k, "its operator takes no integers");
     return true;
 }
 
