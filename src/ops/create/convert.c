@@ -26,14 +26,22 @@ static Ox lower_to_other(Op *op)
     return ox_ok(x) && ox_ok(other) ? as_type(op, x, ox_dtype(other)) : POISON;
 }
 
-/* Does base lie in memory as `to(memory_format=channels_last)` wants it? PyTorch asks its strides
- * only, so that an axis of one element leaves several answers. */
-static Tri has_channels_last(Op *op, Tensor *base, int64_t format)
+/* May an axis behind the first have one element? to() asks the order of the strides alone, and the
+ * stride of such an axis may be any. */
+static bool has_thin_axis(Op *op, Tensor *base)
 {
     Type ty = tensor_type(base);
     for (int i = 1; i < ty->rank; i++)
         if (dim_eq(op->cx, ty->dim[i], dim_int(op->cx, 1)) != NO)
-            return UNKNOWN;
+            return true;
+    return false;
+}
+
+/* Does base lie in memory as `to(memory_format=channels_last)` wants it? */
+static Tri has_channels_last(Op *op, Tensor *base, int64_t format)
+{
+    if (has_thin_axis(op, base))
+        return UNKNOWN;
     if (tensor_has_format(op->cx, base, format) == YES)
         return YES;
     return tensor_contiguous(op->cx, base) == YES ? NO : UNKNOWN;
@@ -49,7 +57,8 @@ static Tri has_format(Op *op, Tensor *base)
         return has_channels_last(op, base, format.i);
     int rank = tensor_type(base)->rank;
     int64_t last = rank == 5 ? FORMAT_CHANNELS_LAST_3D : FORMAT_CHANNELS_LAST;
-    if (tensor_contiguous(op->cx, base) == YES)
+    bool ordered = (!base->stride && !base->strides) || rank < 4 || !has_thin_axis(op, base);
+    if (ordered && tensor_contiguous(op->cx, base) == YES)
         return YES;
     return rank >= 4 && has_channels_last(op, base, last) == YES ? NO : UNKNOWN;
 }
