@@ -98,9 +98,10 @@ def test_what_pytorch_raises_ends_the_run(tmp_path):
 
 
 def test_time_without_progress(tmp_path):
-    """A loop that no limit of steps ends: the processor's time does, and the message names the place."""
+    """A loop that no limit of steps or memory ends: the processor's time does, and the message names the place."""
     body = FORWARD + "    n = 0\n    while True:\n      n = torch.add(n, 1)\n    return x\n"
-    got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN, "--limit", "seconds=1", "--limit", "steps=%d" % 10 ** 15)
+    got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN, "--limit", "seconds=1", "--limit", "steps=%d" % 10 ** 15,
+                   "--limit", "heap=%d" % 10 ** 9)
     assert got["exit"] == 3 and 0.9 < got["seconds"] < 5, got
     assert re.search(r"1 s of processor time were spent running the program, without an end in sight\n  code/__torch__\.py(.|\n)*"
                      r"try: --limit seconds=10, if you trust the file", got["err"]), got["err"]
