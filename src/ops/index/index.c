@@ -547,6 +547,12 @@ static Ox lower_tri(Op *op)
 {
     Ox x = arg(op, "self");
     Ox k = ox_dim_value(op->g, arg_dim_expr(op, "diagonal"));
+    int rank;
+    if (!need_rank(op, x, 2, &rank))
+        return POISON;
+    if (rank < 2)
+        return op_fail(op, E_VALUE, "%s: input tensor must have at least 2 dimensions",
+                       op->row->datum ? "triu" : "tril");
     return ox_with(op, "Trilu", INPUTS(x, k), INT("upper", op->row->datum));
 }
 

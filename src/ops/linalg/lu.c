@@ -176,6 +176,8 @@ static bool lu_args(Op *op, const char *packed, const char *pivots, Lu *lu)
     int rank;
     if (!ox_ok(a) || !need_rank(op, p, ox_rank(a) - 1, &rank))
         return false;
+    if (rank == 0)
+        return fail(op->cx, E_VALUE, "the pivots of a decomposition are a vector, not a number");
     lu->count = ox_dim(p, rank - 1);
     lu->packed = a;
     Ox whole = ox_cast(op->g, p, DT_INT64);

@@ -140,6 +140,11 @@ static Value lower_embedding_bag(Op *op)
     Bags b = { 0 };
     int64_t mode = arg_int(op, "mode");
     Ox weight = arg(op, "weight");
+    if (ox_ok(weight) && ox_rank(weight) >= 0 && ox_rank(weight) != 2) {
+        fail(op->cx, E_VALUE, "weight has to be a 2D Tensor, but got Tensor of dimension %d",
+             ox_rank(weight));
+        return val_poison();
+    }
     if (!ox_ok(weight) || !bags_of(op, ox_dim(weight, 0), &b))
         return val_poison();
     if (mode < BAG_SUM || mode > BAG_MAX) {

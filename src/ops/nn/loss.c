@@ -556,6 +556,8 @@ static Ox of_probabilities(Op *op, Ox logits, int axis, double smoothing)
 {
     Ox t = arg(op, "target");
     Ox weight = arg_opt(op, "weight");
+    if (!ox_ok(logits) || !ox_ok(t))
+        return POISON;
     Ox classes = ox_cast(op->g, ox_dim_value(op->g, ox_dim(logits, axis)), ox_dtype(t));
     if (smoothing > 0) {
         Ox share = ox(op, "Div", number_like(op, smoothing, t), classes);

@@ -191,8 +191,6 @@ static Ox batch_norm(Op *op, Norm *n, bool batch)
 {
     if (!batch && !n->mean)
         return op_fail(op, E_VALUE, "running_mean must be defined in evaluation mode");
-    if (!batch && !n->var)
-        return op_fail(op, E_VALUE, "running_var must be defined in evaluation mode");
     return batch ? by_batch_stats(op, n) : by_running_stats(op, n);
 }
 
@@ -202,6 +200,9 @@ static bool batch_norm_args(Op *op, Norm *n)
         return false;
     n->mean = has_param(op, "running_mean") ? arg_opt(op, "running_mean") : NULL;
     n->var = has_param(op, "running_var") ? arg_opt(op, "running_var") : NULL;
+    if (!n->mean != !n->var)
+        return fail(op->cx, E_VALUE,
+                    "running_mean and running_var must either both be None or neither be None");
     return !ctx_failed(op->cx);
 }
 
