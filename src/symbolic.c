@@ -238,27 +238,57 @@ static bool emit(struct pt2onnx_call *c, const char *op, Ox *in, size_t n_in, co
                      out, n_out);
 }
 
+/* The arguments of a call of one of the functions below, which `bounded` runs; got: its result. */
+typedef struct Asked {
+    struct pt2onnx_call *c;
+    const char *op;
+    const uint32_t *value; /* in, out */
+    size_t n_in, n_out;
+    const pt2onnx_attr *attr;
+    const pt2onnx_type *type;
+    size_t n_attr;
+    uint32_t got;
+} Asked;
+
+/* What the function gives, or 0 after an error: a value that is too deep, for one, which must not
+ * unwind the user's own function. */
+static uint32_t ask(bool (*work)(void *), Asked *a)
+{
+    return bounded(a->c->op->cx, work, a) ? a->got : 0;
+}
+
+/* pt2onnx_call_emit: the caller's attributes are copied, its handles become values. */
+static bool emit_asked(void *arg)
+{
+    Asked *a = arg;
+    struct pt2onnx_call *c = a->c;
+    Ctx *cx = c->op->cx;
+    Ox *ins = new_array(cx, Ox, a->n_in + 1);
+    Ox *outs = new_array(cx, Ox, a->n_out + 1);
+    Attr *attrs = new_array(cx, Attr, a->n_attr + 1);
+    if (!ins || !outs || !attrs || ctx_failed(cx) || !read_inputs(c, a->value, a->n_in, ins))
+        return false;
+    for (size_t i = 0; i < a->n_attr; i++)
+        if (!read_attr(c, &a->attr[i], &attrs[i]))
+            return false;
+    if (!emit(c, a->op, ins, a->n_in, attrs, a->n_attr, outs, a->n_out)) {
+        fail_is_theirs(cx, str_of(cx, "a node of the caller's function"));
+        return false;
+    }
+    a->got = (uint32_t)c->handle.n + 1;
+    for (size_t i = 0; i < a->n_out; i++)
+        vec_push(cx, &c->handle, outs[i]);
+    return true;
+}
+
 /* The handle of the first output; those of the others follow it. 0 after an error. */
 uint32_t pt2onnx_call_emit(struct pt2onnx_call *c, const char *op, const uint32_t *in, size_t n_in,
                            const pt2onnx_attr *attr, size_t n_attr, size_t n_out)
 {
-    Ctx *cx = c->op->cx;
-    Ox *ins = new_array(cx, Ox, n_in + 1);
-    Ox *outs = new_array(cx, Ox, n_out + 1);
-    Attr *attrs = new_array(cx, Attr, n_attr + 1);
-    if (!ins || !outs || !attrs || ctx_failed(cx) || !read_inputs(c, in, n_in, ins))
-        return 0;
-    for (size_t i = 0; i < n_attr; i++)
-        if (!read_attr(c, &attr[i], &attrs[i]))
-            return 0;
-    if (!emit(c, op, ins, n_in, attrs, n_attr, outs, n_out)) {
-        fail_is_theirs(cx, str_of(cx, "a node of the caller's function"));
-        return 0;
-    }
-    uint32_t first = (uint32_t)c->handle.n + 1;
-    for (size_t i = 0; i < n_out; i++)
-        vec_push(cx, &c->handle, outs[i]);
-    return first;
+    Asked a = {
+        .c = c, .op = op, .value = in, .n_in = n_in, .attr = attr, .n_attr = n_attr, .n_out = n_out
+    };
+    return ask(emit_asked, &a);
 }
 
 /* ---- subgraphs ---- */
@@ -275,23 +305,31 @@ static Type type_given(Ctx *cx, const pt2onnx_type *t)
     return type_tensor(cx, (DType)t->dtype, t->rank, t->rank > 0 ? dim : NULL);
 }
 
-uint32_t pt2onnx_call_block(struct pt2onnx_call *c, const pt2onnx_type *type, size_t n)
+/* pt2onnx_call_block: what is emitted from now on goes into a graph inside the one before. */
+static bool begin_block(void *arg)
 {
+    Asked *a = arg;
+    struct pt2onnx_call *c = a->c;
     Ctx *cx = c->op->cx;
     Graph *g = graph_new(cx, c->op->g, NULL);
     if (!g || ctx_failed(cx))
-        return 0;
+        return false;
     dim_scope_open(cx); /* what is learnt inside may hold there only */
     c->op->g = g;
     c->n_open++;
-    uint32_t first = (uint32_t)c->handle.n + 1;
-    for (size_t i = 0; i < n; i++) {
-        Type t = type_given(cx, &type[i]);
+    a->got = (uint32_t)c->handle.n + 1;
+    for (size_t i = 0; i < a->n_in; i++) {
+        Type t = type_given(cx, &a->type[i]);
         if (!t)
-            return 0;
+            return false;
         vec_push(cx, &c->handle, graph_input(g, NULL, t));
     }
-    return ctx_failed(cx) ? 0 : first;
+    return true;
+}
+
+uint32_t pt2onnx_call_block(struct pt2onnx_call *c, const pt2onnx_type *type, size_t n)
+{
+    return ask(begin_block, &(Asked){ .c = c, .type = type, .n_in = n });
 }
 
 static void leave_block(struct pt2onnx_call *c)
@@ -301,27 +339,35 @@ static void leave_block(struct pt2onnx_call *c)
     dim_scope_close(c->op->cx);
 }
 
-/* The number of the finished subgraph, for PT2ONNX_ATTR_GRAPH; 0 after an error. Outputs that come
- * from outside pass through an Identity: ONNX wants them made inside. */
-uint32_t pt2onnx_call_block_end(struct pt2onnx_call *c, const uint32_t *out, size_t n)
+/* Outputs that come from outside pass through an Identity: ONNX wants them made inside. */
+static bool end_block(void *arg)
 {
+    Asked *a = arg;
+    struct pt2onnx_call *c = a->c;
     Ctx *cx = c->op->cx;
     Graph *g = c->op->g;
-    Ox *values = new_array(cx, Ox, n + 1);
+    Ox *values = new_array(cx, Ox, a->n_out + 1);
     if (c->n_open == 0)
-        return fail(cx, E_USAGE, "no subgraph has begun"), 0;
-    if (!values || !read_inputs(c, out, n, values))
-        return 0;
-    for (size_t i = 0; i < n; i++) {
+        return fail(cx, E_USAGE, "no subgraph has begun");
+    if (!values || !read_inputs(c, a->value, a->n_out, values))
+        return false;
+    for (size_t i = 0; i < a->n_out; i++) {
         if (!values[i])
-            return fail(cx, E_USAGE, "output %zu of a subgraph is nothing", i), 0;
+            return fail(cx, E_USAGE, "output %zu of a subgraph is nothing", i);
         bool own = values[i]->kind == OX_NODE && values[i]->graph == g;
         graph_output(g, own ? values[i] : ox_g(g, "Identity", values[i]),
                      NULL); /* ONNX wants outputs made inside */
     }
     leave_block(c);
     vec_push(cx, &c->block, g);
-    return ctx_failed(cx) ? 0 : (uint32_t)c->block.n;
+    a->got = (uint32_t)c->block.n;
+    return true;
+}
+
+/* The number of the finished subgraph, for PT2ONNX_ATTR_GRAPH; 0 after an error. */
+uint32_t pt2onnx_call_block_end(struct pt2onnx_call *c, const uint32_t *out, size_t n)
+{
+    return ask(end_block, &(Asked){ .c = c, .value = out, .n_out = n });
 }
 
 void pt2onnx_call_type(struct pt2onnx_call *c, uint32_t handle, const pt2onnx_type *type)

@@ -33,17 +33,23 @@ static size_t stack_allowed(void)
     return (size_t)(r.rlim_cur / 4 * 3);
 }
 
+/* A function of the user that is called on the way calls public functions in turn: then this is
+ * the inner one, whose stack begins where the outer one's did. */
 bool bounded(Ctx *cx, bool (*work)(void *arg), void *arg)
 {
     struct WayOut out;
+    struct WayOut *outer = cx->way_out;
+    Where *at = cx->at;
     cx->way_out = &out;
-    cx->stack_base = (uintptr_t)__builtin_frame_address(0);
-    cx->stack_allowed = stack_allowed();
+    if (!cx->stack_base) {
+        cx->stack_base = (uintptr_t)__builtin_frame_address(0);
+        cx->stack_allowed = stack_allowed();
+    }
     bool ok = false;
     if (setjmp(out.back) == 0)
         ok = work(arg);
-    cx->way_out = NULL;
-    cx->at = NULL; /* its records lay on the stack that is gone */
+    cx->way_out = outer;
+    cx->at = at; /* records behind it lay on the stack that is gone */
     return ok && !ctx_failed(cx);
 }
 

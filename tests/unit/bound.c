@@ -47,6 +47,27 @@ static void a_recursion_without_end_ends(void **state)
     assert_ends(*state, dig_forever, "nested too deep");
 }
 
+/* A function of the user, in which the inner recursion ends and which goes on behind it. */
+static int ask_for_depth(void *arg)
+{
+    Ctx *cx = arg;
+    assert_false(bounded(cx, dig_forever, cx));
+    return 7;
+}
+
+static bool call_a_user(void *arg)
+{
+    Ctx *cx = arg;
+    assert_int_equal(call_user(cx, ask_for_depth, cx), 7);
+    assert_int_equal(cx->error.code, E_LIMIT);
+    return dig_forever(cx); /* and there is a way out again */
+}
+
+static void a_recursion_in_a_users_function_ends_there(void **state)
+{
+    assert_ends(*state, call_a_user, "nested too deep");
+}
+
 static void steps_without_end_end(void **state)
 {
     Ctx *cx = *state;
@@ -109,9 +130,13 @@ static void code_of_the_user_is_not_jumped_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_recursion_without_end_ends),        TEST(steps_without_end_end),
-        TEST(time_without_progress_ends),          TEST(memory_stays_near_the_limit),
-        TEST(what_work_says_is_what_bounded_says), TEST(code_of_the_user_is_not_jumped_over),
+        TEST(a_recursion_without_end_ends),
+        TEST(steps_without_end_end),
+        TEST(a_recursion_in_a_users_function_ends_there),
+        TEST(time_without_progress_ends),
+        TEST(memory_stays_near_the_limit),
+        TEST(what_work_says_is_what_bounded_says),
+        TEST(code_of_the_user_is_not_jumped_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
