@@ -185,6 +185,7 @@ static bool report_refusals(Ctx *cx, int opset)
 {
     if (ctx_failed(cx) || cx->refusals.n == 0)
         return !ctx_failed(cx);
+    enum { SHOWN = 16 }; /* the list behind it has the others */
     Map said = { 0 };
     Buf b = buf_new(cx);
     for (size_t i = 0; i < cx->refusals.n; i++) {
@@ -192,12 +193,16 @@ static bool report_refusals(Ctx *cx, int opset)
         if (!op || cx->refusals.at[i].unreached || map_find(&said, op))
             continue;
         map_put(cx, &said, op, NULL);
+        if (said.n > SHOWN)
+            continue;
         buf_fmt(&b, "%sExporting the operator '%s' to ONNX opset version %d is not supported",
                 b.n ? "\n" : "", op->s, opset);
         int newer = opset_of_refused(cx, op);
         if (newer)
             buf_fmt(&b, ": version %d supports it", newer);
     }
+    if (said.n > SHOWN)
+        buf_fmt(&b, "\n... and %zu more operators", said.n - SHOWN);
     return fail(cx, E_UNSUPPORTED, "%s",
                 b.n ? buf_done(&b)->s : "something in the model cannot be said in ONNX");
 }

@@ -3,7 +3,7 @@
  * shown before the next call. */
 #include "base/internal.h"
 
-enum { CALLS_SHOWN = 8 };
+enum { CALLS_SHOWN = 8, REFUSALS_SHOWN = 20, OPERATORS_SHOWN = 60 };
 
 typedef struct Frame {
     Pos pos;
@@ -116,22 +116,39 @@ static void put_actor(Ctx *cx, Buf *b, SourceId id)
     }
 }
 
+static void put_refusal(Ctx *cx, Buf *b, const Refusal *r)
+{
+    const char *op = r->op ? r->op->s : "?";
+    const char *text = r->text->s;
+    bool names_itself = strncmp(text, op, strlen(op)) == 0 &&
+        text[strlen(op)] == ':'; /* as op_refuse does */
+    buf_fmt(b, "\n  %s", r->unreached ? "if the program gets there, " : "");
+    if (!names_itself)
+        buf_fmt(b, "%s: ", op);
+    buf_str(b, text);
+    put_place(cx, b, r->at, "    ");
+    if (r->hint)
+        buf_fmt(b, "\n    try: %s", r->hint->s);
+}
+
+/* A screen of them: the first, and behind those the first of each operator that is not shown yet.
+ * How many more there are. */
 static void put_refusals(Ctx *cx, Buf *b)
 {
+    Map seen = { 0 };
+    size_t shown = 0;
     for (size_t i = 0; i < cx->refusals.n; i++) {
         const Refusal *r = &cx->refusals.at[i];
-        const char *op = r->op ? r->op->s : "?";
-        const char *text = r->text->s;
-        bool names_itself = strncmp(text, op, strlen(op)) == 0 &&
-            text[strlen(op)] == ':'; /* as op_refuse does */
-        buf_fmt(b, "\n  %s", r->unreached ? "if the program gets there, " : "");
-        if (!names_itself)
-            buf_fmt(b, "%s: ", op);
-        buf_str(b, text);
-        put_place(cx, b, r->at, "    ");
-        if (r->hint)
-            buf_fmt(b, "\n    try: %s", r->hint->s);
+        bool is_first = !r->op || !map_find(&seen, r->op);
+        if (shown >= (is_first ? OPERATORS_SHOWN : REFUSALS_SHOWN))
+            continue;
+        if (r->op && is_first)
+            map_put(cx, &seen, r->op, NULL);
+        put_refusal(cx, b, r);
+        shown++;
     }
+    if (shown < cx->refusals.n)
+        buf_fmt(b, "\n  ... and %zu more", cx->refusals.n - shown);
 }
 
 /* The whole message: program, file, operator, reason, place, what to try, and the list of refusals.

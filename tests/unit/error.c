@@ -124,6 +124,23 @@ static void equal_chains_are_one_number(void **state)
     cx->at = NULL;
 }
 
+/* 1,000 calls of 100 operators: a screen, the first call of as many operators as fit, a number. */
+static void refusals_fill_a_screen(void **state)
+{
+    Ctx *cx = *state;
+    size_t lines = 0;
+    for (int i = 0; i < 1000; i++)
+        refuse(cx, 0, str_fmt(cx, "aten::op_%d", i < 900 ? 0 : i - 900), "call %d", i);
+    assert_false(refusals_fail(cx));
+    const char *text = error_text(cx, NULL, NULL)->s;
+    for (const char *at = text; *at; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, 61);
+    assert_non_null(strstr(text, "call 19\n"));
+    assert_null(strstr(text, "call 20\n"));
+    assert_non_null(strstr(text, "aten::op_40: call 940\n  ... and 940 more"));
+}
+
 static void refusals_are_listed_once(void **state)
 {
     Ctx *cx = *state;
@@ -229,6 +246,7 @@ int main(void)
         TEST(a_text_may_know_the_users_line),
         TEST(equal_chains_are_one_number),
         TEST(refusals_are_listed_once),
+        TEST(refusals_fill_a_screen),
         TEST(notes_are_said_once),
         TEST(notes_that_are_kept_survive_others),
         TEST(a_limit_names_its_option),
