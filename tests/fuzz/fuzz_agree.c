@@ -34,9 +34,18 @@ static Out without_names(const Out *model)
     return o;
 }
 
-/* May the two be told apart by what is no fault of a reader? A script's call chooses its overload
- * by its arguments, a graph names it; what a script may call and no graph holds is refused there.
- */
+/* A script's call chooses its overload by its arguments, a graph names it: these have another
+ * meaning in one that takes the same arguments. */
+static bool is_ambiguous(const Calls *p)
+{
+    static const char *const names[] = { "aten::stft" };
+    for (uint32_t i = 0; i < p->n_call; i++)
+        for (size_t k = 0; k < COUNT(names); k++)
+            if (str_is(p->call[i].schema->name, names[k]))
+                return true;
+    return false;
+}
+
 static void compare(const Out *script, const Out *graph)
 {
     Out a = without_names(script);
@@ -65,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     o.inputs = specs;
     o.n_inputs = calls.n_in;
     pt2onnx_status of_script = convert_bytes(&pt, &o, &script);
-    if (of_script == PT2ONNX_OK && of_graph == PT2ONNX_OK)
+    if (of_script == PT2ONNX_OK && of_graph == PT2ONNX_OK && !is_ambiguous(&calls))
         compare(&script, &graph);
     out_free(&pt);
     out_free(&pt2);

@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     Choices c = { p, n };
     pt2onnx_options o = choose_options(&c);
     Script s = choose_script(&c);
-    const char *specs[SCRIPT_INPUTS];
+    const char *specs[SCRIPT_SPECS];
     for (size_t i = 0; i < s.n_spec; i++)
         specs[i] = s.spec[i];
     o.inputs = specs;

@@ -202,7 +202,7 @@ Out archive_of_script(const Code *code)
     zip_add(&z, "m/data/0", floats, 24, 0, NULL);
     zip_add(&z, "m/data/1", floats, 12, 0, NULL);
     zip_add(&z, "m/data/2", longs, sizeof longs, 0, NULL);
-    zip_add(&z, "m/version", "3\n", 2, 0, NULL);
+    zip_add(&z, "m/version", "10\n", 3, 0, NULL);
     out_free(&text);
     out_free(&root);
     out_free(&constants);

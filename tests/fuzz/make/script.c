@@ -117,7 +117,6 @@ static const char *const forms[] = {
     "t (self).helper($t, $i)",
     "t __torch__.f($t, $i)",
     "t (self.sub).forward($t)",
-    "t $t if $b else $t",
     "t $*",
     "t $*",
     "t $*",
@@ -150,7 +149,6 @@ static const char *const forms[] = {
     "i ($c).n",
     "i (self.sub).k",
     "i ($c).count($i)",
-    "i $i if $b else $i",
     "f float($t)",
     "f float($i)",
     "f torch.add($f, $f)",
@@ -224,7 +222,6 @@ static const char *const forms[] = {
     "o $t",
     "o annotate(Optional[Tensor], None)",
     "o annotate(Optional[Tensor], $t)",
-    "o $t if $b else None",
     "p ($t, $i)",
     "p annotate(Tuple[Tensor, int], ($t, $i))",
     "c self.o",
@@ -635,6 +632,19 @@ static void small_function(Gen *g, const char *head, const char *params, int ind
     out_text(g->text, "\n");
 }
 
+/* What inputs of other types are: a list, a dict and a tuple have parts. */
+static const char *const other_specs[] = {
+    "i=2",     "f=0.5",          "b=True",           "s=\"a\"",          "I.0=1",
+    "I.1=2",   "F.0=0.5",        "T.0:float32[2,3]", "T.1:float32[2,3]", "N.0.0=1",
+    "N.1.0=2", "D.a:float32[3]", "D.b:float32[2,3]", "o:float32[2,3]",   "p.1=1",
+};
+
+static void add_spec(Script *s, uint32_t number, const char *of_type)
+{
+    if (s->n_spec < SCRIPT_SPECS)
+        snprintf(s->spec[s->n_spec++], SPEC_ROOM, "v%u%s", number, of_type + 1);
+}
+
 /* What the inputs are; half of the tensors are left to pt2onnx to guess. */
 static void choose_specs(Script *s, Choices *c, const char *params)
 {
@@ -645,14 +655,15 @@ static void choose_specs(Script *s, Choices *c, const char *params)
                                            "uint8[2,3]",   "float32[1,2,4,4]" };
     for (uint32_t i = 0; params[i]; i++) {
         char *spec = s->spec[s->n_spec];
-        bool given = choose(c, 2) == 1;
-        if (params[i] == 't' && given)
-            snprintf(spec, SPEC_ROOM, "v%u:%s", i, CHOICE_OF(c, tensors));
-        else if (params[i] == 'i' && given)
-            snprintf(spec, SPEC_ROOM, "v%u=%u", i, choose(c, 5));
-        else
+        if (params[i] != 't' && one_in(c, 12))
             continue;
-        s->n_spec++;
+        if (params[i] == 't' && choose(c, 2) == 1 && s->n_spec < SCRIPT_SPECS) {
+            snprintf(spec, SPEC_ROOM, "v%u:%s", i, CHOICE_OF(c, tensors));
+            s->n_spec++;
+        }
+        for (size_t k = 0; k < COUNT(other_specs); k++)
+            if (other_specs[k][0] == params[i])
+                add_spec(s, i, other_specs[k]);
     }
 }
 

@@ -4,11 +4,11 @@
 
 #include "fuzz/make/archives.h"
 
-enum { SCRIPT_INPUTS = 3, SPEC_ROOM = 48 };
+enum { SCRIPT_SPECS = 8, SPEC_ROOM = 48 };
 
 typedef struct Script {
     Code code;
-    char spec[SCRIPT_INPUTS][SPEC_ROOM]; /* -i: what some of the inputs are */
+    char spec[SCRIPT_SPECS][SPEC_ROOM]; /* -i: what some of the inputs are */
     size_t n_spec;
 } Script;
 
