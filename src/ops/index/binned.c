@@ -258,6 +258,8 @@ static Ox extreme(Op *op, const Histogram *h, Ox values, bool largest)
 /* bins + 1 borders at equal distances, counted from the nearer end as linspace does. */
 static Ox even_edges(Op *op, const Histogram *h, int i, Ox low, Ox high)
 {
+    if (h->bins[i] >= INT32_MAX)
+        return op_fail(op, E_LIMIT, "%lld bins of a histogram are too many", (long long)h->bins[i]);
     int64_t n = h->bins[i] + 1;
     double *from = new_array(op->cx, double, n);
     double *to = new_array(op->cx, double, n);

@@ -347,11 +347,18 @@ static Ox lower_index_select(Op *op)
     return scalar_again(op, picked, scalar);
 }
 
+/* See internal.h. A program may give an index of fewer dimensions, which PyTorch refuses. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis)
 {
     int n = 0;
     int64_t axes[MAX_RANK], starts[MAX_RANK];
     Dim ends[MAX_RANK];
+    if (!ox_ok(x) || !ox_ok(like))
+        return POISON;
+    if (ox_rank(x) > ox_rank(like))
+        return op_fail(op, E_VALUE,
+                       "Index tensor must have the same number of dimensions as the "
+                       "tensors that it indexes");
     for (int i = 0; i < ox_rank(x); i++)
         if (i != axis && dim_eq(op->cx, ox_dim(x, i), ox_dim(like, i)) != YES) {
             axes[n] = i;

@@ -344,6 +344,8 @@ static Ox lower_chain(Op *op)
 static bool split_axes(Op *op, Ints dims, int rank, bool contracted_last, int *perm, int *n_free)
 {
     bool taken[MAX_RANK] = { false };
+    if (dims.n > (size_t)rank)
+        return fail(op->cx, E_VALUE, "tensordot: %zu dims of a tensor that has %d", dims.n, rank);
     int free_at = contracted_last ? 0 : (int)dims.n;
     int taken_at = contracted_last ? rank - (int)dims.n : 0;
     for (size_t i = 0; i < dims.n; i++) {

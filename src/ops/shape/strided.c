@@ -40,6 +40,8 @@ static bool diagonal_args(Op *op, Ox x, Diagonal *d)
         !arg_dim(op, "dim2", d->rank, &b))
         return false;
     int64_t offset = arg_int(op, "offset");
+    if (offset == INT64_MIN) /* as far outside as any */
+        offset = -INT64_MAX;
     if (a == b)
         return fail(cx, E_VALUE, "diagonal dimensions cannot be identical %d, %d", a, b);
     for (int i = 0; i < d->rank; i++)
