@@ -114,14 +114,14 @@ static Ox lower_var(Op *op)
 
 static Ox lower_full(Op *op)
 {
-    Dims d = arg_dims(op, "shape");
+    Dims d = arg_new_sizes(op, "shape");
     Ox value = number_as(op, arg_value(op, "fill_value"), arg_dtype(op, "dtype", DT_FLOAT));
     return ctx_failed(op->cx) ? POISON : expand_dims(op, value, d.at, (int)d.n);
 }
 
 static Ox lower_empty(Op *op)
 {
-    Dims d = arg_dims(op, "shape");
+    Dims d = arg_new_sizes(op, "shape");
     if (ctx_failed(op->cx))
         return POISON;
     Ox zero = ox_integer(op->g, arg_dtype(op, "dtype", DT_FLOAT), 0);

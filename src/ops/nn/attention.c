@@ -355,6 +355,8 @@ static Ox split_heads(Op *op, Ox x, int64_t heads, int64_t width)
 {
     if (!ox_ok(x))
         return POISON;
+    if (ox_rank(x) != 3)
+        return op_fail(op, E_VALUE, "a batch of sequences has 3 dimensions, not %d", ox_rank(x));
     Ctx *cx = op->cx;
     Dim d[4] = { ox_dim(x, 0), ox_dim(x, 1), dim_int(cx, heads), dim_int(cx, width) };
     return permute_to(op, reshape_to(op, x, d, 4), (const int[]){ 0, 2, 1, 3 }, 4);
