@@ -32,6 +32,13 @@ def test_each_allocation(name, small, faults, tmp_path):
     oracle.check(tmp_path / "model.onnx")
 
 
+@pytest.mark.parametrize("name", ["digits_cnn.pt", "digits_cnn.pt2"])
+def test_each_allocation_of_an_example(name, faults, tmp_path):
+    all_of_them, _, _ = failed(faults, os.path.join(oracle.TOP, "examples", name), tmp_path, [])
+    assert all_of_them >= 10
+    oracle.check(tmp_path / "model.onnx")
+
+
 class Groups(torch.nn.Module):
     """A number of the program gives the size of an array: a quarter of a million groups, a megabyte each for scales and shifts."""
 

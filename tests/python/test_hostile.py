@@ -445,6 +445,52 @@ def test_signal_removes_temporaries(number, small, tmp_path):
     assert caught
 
 
+EXAMPLES = [os.path.join(oracle.TOP, "examples", name) for name in ("digits_cnn.pt", "digits_cnn.pt2")]
+
+
+def outcomes(folder):
+    return {n: (folder / n).read_bytes() for n in os.listdir(folder)}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=os.path.basename)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU])
+def test_signal_during_an_example(number, example, tmp_path):
+    """At 12 moments of a conversion: the whole model or nothing."""
+    command = [oracle.PROGRAM, example, "-o", str(tmp_path / "m.onnx")]
+    start = time.time()
+    assert subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+    span, whole = time.time() - start, outcomes(tmp_path)
+    for i in range(12):
+        (tmp_path / "m.onnx").unlink(missing_ok=True)
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(span * i / 12)
+        process.send_signal(number)
+        process.wait()
+        left = outcomes(tmp_path)
+        assert left == {} or left == whole or not unnamed_files(tmp_path) and all(n.startswith(".") for n in left), (i, sorted(left))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=os.path.basename)
+def test_full_disk_of_an_example(example, tmp_path):
+    """The disk is full after 0, 4, 8.. KB: exit 3, the reason, nothing left."""
+    for most in range(0, 20 << 10, 4 << 10):
+        done = oracle.convert(example, tmp_path / "m.onnx", preexec_fn=lambda: files_of_at_most(most))
+        assert done.returncode == 3 and "File too large" in done.stderr, (most, done.returncode, done.stderr)
+        assert os.listdir(tmp_path) == []
+
+
+def test_full_disk_of_a_large_model(tmp_path):
+    """100 MB of weights, of which 1, 50 and 95 MB fit: in the model's file or beside it."""
+    model, folder = tmp_path / "large.pt", tmp_path / "out"
+    write_chain.write(str(model), 31, 900)
+    folder.mkdir()
+    for most in (1 << 20, 50 << 20, 95 << 20):
+        for weights in ("inline", "external"):
+            done = oracle.convert(str(model), folder / "m.onnx", "-i", "x:float32[3,900]", "--weights=" + weights, preexec_fn=lambda: files_of_at_most(most))
+            assert done.returncode == 3 and "File too large" in done.stderr, (most, weights, done.returncode, done.stderr)
+            assert os.listdir(folder) == []
+
+
 def test_processor_time(tmp_path, out):
     """`ulimit -t`, or the limit that the sandbox sets: a word on stderr, nothing left."""
     path = program(tmp_path / "m.pt", FORWARD + "    n = 0\n    while True:\n      n = torch.add(n, 1)\n    return x\n")
@@ -456,14 +502,15 @@ def test_processor_time(tmp_path, out):
     assert os.listdir(tmp_path / "out") == []
 
 
+def files_of_at_most(size):
+    """In the child. Python has SIGXFSZ ignored, which a child would inherit."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+
 def test_full_disk(small, tmp_path):
-    """A write that fails midway: exit 3, the reason, nothing left. Python has SIGXFSZ ignored, which a child would inherit."""
+    """A write that fails midway: exit 3, the reason, nothing left."""
     case, out = small("resnet18.traced"), tmp_path / "model.onnx"
-
-    def small_files():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
-
-    done = oracle.convert(case.file, out, *case.options(False), preexec_fn=small_files)
+    done = oracle.convert(case.file, out, *case.options(False), preexec_fn=lambda: files_of_at_most(1 << 20))
     assert done.returncode == 3 and "File too large" in done.stderr, (done.returncode, done.stderr)
     assert os.listdir(tmp_path) == []
