@@ -190,6 +190,8 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
     buf_str(l->out, l->only ? "\n" : "");
     if (l->only && owner->promote)
         buf_fmt(l->out, "    promotes %s\n", owner->promote);
+    if (l->only && owner->derivative)
+        buf_fmt(l->out, "    derivative %s\n", owner->derivative);
     put_recorded(l, owner->schema);
     return row;
 }

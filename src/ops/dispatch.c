@@ -4,7 +4,6 @@
  * destination's type and write through it; `view_copy` is the view without its aliasing. What a row
  * returns is compared with what the file recorded. */
 #include "ops/internal.h"
-#include "value/autograd.h"
 #include "value/walk.h"
 
 /* The most results that a call writes to tensors of its caller: linalg_lstsq has four. */
@@ -149,10 +148,9 @@ static RuleVal rule_value(Op *op, const Param *p, Value v)
     }
 }
 
-/* The value of a rule's parameter, promoted where the row promotes it; false: no such parameter. */
-static bool rule_lookup(void *ctx, Str name, RuleVal *out)
+/* Promoted where the row promotes it. */
+bool rule_argument(Op *op, Str name, RuleVal *out)
 {
-    Op *op = ctx;
     int i = param_index(op->call->schema, name);
     if (i < 0)
         return false;
@@ -166,6 +164,8 @@ static bool rule_lookup(void *ctx, Str name, RuleVal *out)
         *out = rule_value(op, p, op->call->arg[i]);
     return true;
 }
+
+static bool rule_lookup(void *ctx, Str name, RuleVal *out) { return rule_argument(ctx, name, out); }
 
 /* The operand whose type a number takes when its operator does not tell: the first promoted one,
  * else the first tensor. */
@@ -470,7 +470,7 @@ static Value store(Op *op, Tensor *dest, Value result)
     Ox v = tensor_read(op->g, result.t);
     if (!ox_ok(v) || !can_store(op, tensor_type(dest), v) || !may_write_copies(op, dest))
         return val_poison();
-    if (!tensor_write(op->g, dest, autograd_result(op->g, ox_cast(op->g, v, t))))
+    if (!tensor_write(op->g, dest, own_result(op, ox_cast(op->g, v, t))))
         return val_poison();
     return (Value){ .tag = V_TENSOR, .t = dest };
 }
@@ -702,6 +702,7 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
         return val_poison();
     Candidate *c = bind_twin(op->cx, called, call->arg);
     op->called = called;
+    op->ran = c;
     call_set_row(call, c);
     op->call = call;
     op->row = c->row;
@@ -814,6 +815,8 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
     else if (op.call &&
              !(here.up && here.up->kind == WHERE_OP)) { /* the program's, no lowering's */
         result_layout(&op, args, n, v);
+        result_gradient(&op, args, n, &v);
+    } else if (op.called && candidate_derivative(op.cx, op.ran)) {
         result_gradient(&op, args, n, &v);
     }
     g->cx->at = here.up;

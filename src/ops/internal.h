@@ -22,7 +22,8 @@ typedef struct Candidate {
     const char *promote;
     unsigned kinds;
     RowLayout layout;
-    const Schema *schema; /* parsed when first asked for */
+    const Schema *schema;   /* parsed when first asked for */
+    const Rule *derivative; /* candidate_derivative(), of a row, once it was asked for */
 } Candidate;
 
 typedef struct Entry {
@@ -38,6 +39,8 @@ bool is_in_place(Str name);
 Entry *table_find(Ctx *cx, Str name);
 /* NULL after an error. */
 const Schema *candidate_schema(Ctx *cx, Candidate *c);
+/* The clauses `derivative` of c's row or rule; NULL: there are none, or an error. */
+const Rule *candidate_derivative(Ctx *cx, Candidate *c);
 /* The parameter that result i of an operator that writes is; -1: none. */
 int schema_itself(const Schema *s, int i);
 
@@ -77,6 +80,10 @@ Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound);
 void call_set_row(OpCall *call, const Candidate *c);
 /* Say of each new tensor among the results v whether it is contiguous (result_layout.c). */
 void result_layout(Op *op, const OpArg *args, size_t n, Value v);
+/* The value of a parameter as a rule sees it; false: no such parameter. */
+bool rule_argument(Op *op, Str name, RuleVal *out);
+/* v as the call's result: a value of its own where it requires a gradient. */
+Ox own_result(Op *op, Ox v);
 /* Make each result that requires a gradient a value of its own (result_gradient.c). */
 void result_gradient(Op *op, const OpArg *args, size_t n, Value *v);
 /* Run a view row: a view, the argument itself, or a copy (view_call.c). */

@@ -64,17 +64,18 @@ struct OpRow {
     unsigned kinds;      /* Kinds; 0 means PLAIN */
     LowerFn lower;
     CallFn call;
-    WriteFn write;      /* of a view, as what follows. NULL: it cannot be written through */
-    StridesFn strides;  /* NULL: not known */
-    SharesFn shares;    /* NULL: always */
-    bool gives_itself;  /* where it shares memory it is its argument, not another view of it */
-    bool repeats;       /* an element of its base may stand for several of its own */
-    JoinFn join;        /* NULL: never */
-    RowLayout layout;   /* of what is no view */
-    LayoutFn layout_of; /* NULL: `layout` */
-    bool fills;         /* in place PyTorch lets it write an element twice: both writes agree */
-    int64_t datum;      /* members of a family differ by this */
-    const char *text;   /* ONNX operator of a family, or why it is refused */
+    WriteFn write;          /* of a view, as what follows. NULL: it cannot be written through */
+    StridesFn strides;      /* NULL: not known */
+    SharesFn shares;        /* NULL: always */
+    bool gives_itself;      /* where it shares memory it is its argument, not another view of it */
+    bool repeats;           /* an element of its base may stand for several of its own */
+    JoinFn join;            /* NULL: never */
+    RowLayout layout;       /* of what is no view */
+    LayoutFn layout_of;     /* NULL: `layout` */
+    const char *derivative; /* the clauses of rules: "self = EXPR"; NULL: as its nodes have it */
+    bool fills;             /* in place PyTorch lets it write an element twice: both writes agree */
+    int64_t datum;          /* members of a family differ by this */
+    const char *text;       /* ONNX operator of a family, or why it is refused */
 };
 
 /* promote columns: default(a, b, ..)  the common type of these; int-to-float(a, ..)  the same, ints
@@ -90,6 +91,7 @@ struct OpRow {
  *
  *     .layout, .layout_of   how its results lie in memory, unless as its arguments
  *     .repeats, .join       of a view, as the comments of OpRow say
+ *     .derivative           its gradient, where its nodes do not have PyTorch's (docs/rules.md)
  *     .fills                it may write in place to what `expand` made */
 #define LOWER(fn, promo, k, ...) \
     { .kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), .schema = __VA_ARGS__ }
@@ -216,6 +218,7 @@ struct Op {
     const OpRow *row; /* NULL for a rule */
     /* What was called; row is its complex:: twin where an argument is complex. */
     const struct Candidate *called;
+    struct Candidate *ran;       /* that; NULL of a user's function */
     Ox *promoted;                /* by parameter index; NULL where not promoted */
     struct OxVec *promoted_list; /* of Tensor[] parameters, by index */
     DType common;                /* after promotion; DT_NONE when the row has none */

@@ -215,6 +215,15 @@ const Schema *candidate_schema(Ctx *cx, Candidate *c)
     return c->schema;
 }
 
+const Rule *candidate_derivative(Ctx *cx, Candidate *c)
+{
+    if (c->rule)
+        return c->rule->derivatives ? c->rule : NULL;
+    if (!c->derivative && c->row->derivative)
+        c->derivative = rule_of_derivatives(cx, c->line, c->row->derivative);
+    return c->derivative;
+}
+
 /* ---- operators whose meaning has changed ---- */
 
 /* Up to version `last` of the operator set, calls of `name` are lowered by `row`. into: the calls
@@ -464,6 +473,20 @@ static bool check_writes(Ctx *cx, const Rule *r, const Schema *s)
     return true;
 }
 
+/* Does each clause `derivative` name a tensor among the parameters? */
+static bool check_derivatives(Ctx *cx, const Rule *r, const Schema *s)
+{
+    Str param = rule_derivative_of(r, 0);
+    for (size_t i = 1; param; i++) {
+        int at = param_index(s, param);
+        if (at < 0 || s->param[at].base != A_TENSOR || s->param[at].list)
+            return fail(cx, E_USAGE, "%s: 'derivative %s': %s has no such tensor",
+                        rule_place(cx, r)->s, param->s, s->name->s);
+        param = rule_derivative_of(r, i);
+    }
+    return true;
+}
+
 /* Check a user's rule for what the reader of rules cannot know: the name, the kinds, the schema and
  * the promote column. Parses c->schema. */
 static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
@@ -485,7 +508,7 @@ static bool check_rule(Ctx *cx, const Rule *r, Candidate *c)
         return fail(cx, E_USAGE, "%s: 'layout %s': a layout is own or contiguous",
                     rule_position(cx, r, r->layout_at)->s, r->layout->s);
     c->schema = schema_parse_at(cx, c->line, rule_place(cx, r));
-    return c->schema && check_writes(cx, r, c->schema) &&
+    return c->schema && check_writes(cx, r, c->schema) && check_derivatives(cx, r, c->schema) &&
         (!c->promote ||
          column_check(cx, c->schema, c->promote, rule_position(cx, r, r->promote_at)));
 }

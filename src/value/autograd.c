@@ -12,13 +12,12 @@
 #include "value/autograd.h"
 
 #include "onnx/edit.h"
-#include "onnx/gradient/gradient.h"
 #include "value/facts.h"
 #include "value/heap.h"
 
 typedef struct Autograd {
-    bool off;     /* inside torch.no_grad() */
-    Map stops;    /* leaves and detached values; a leaf's entry is not NULL */
+    bool off; /* inside torch.no_grad() */
+    Tape tape;
     Map required; /* value -> whether it requires a gradient, where that is known */
     Map grad;     /* leaf -> x.grad */
     ReadVec leaves;
@@ -39,9 +38,9 @@ bool autograd_enabled(Ctx *cx) { return autograd_used(cx) && !state(cx)->off; }
 
 void autograd_enable(Ctx *cx, bool on) { state(cx)->off = !on; }
 
-const Map *autograd_stops(Ctx *cx) { return &state(cx)->stops; }
+const Tape *autograd_tape(Ctx *cx) { return &state(cx)->tape; }
 
-bool autograd_is_leaf(Ctx *cx, Ox v) { return map_get(&state(cx)->stops, v) != NULL; }
+bool autograd_is_leaf(Ctx *cx, Ox v) { return map_get(&state(cx)->tape.stops, v) != NULL; }
 
 OxList autograd_leaves(Ctx *cx) { return (OxList)LIST(state(cx)->leaves); }
 
@@ -59,7 +58,7 @@ static Known known(Autograd *a, Ox v)
 {
     if (!may_have_gradient(v))
         return REQUIRES_NONE;
-    const MapEntry *stop = map_find(&a->stops, v);
+    const MapEntry *stop = map_find(&a->tape.stops, v);
     if (stop)
         return stop->val ? REQUIRES : REQUIRES_NONE;
     if (v->kind == OX_INPUT)
@@ -120,7 +119,7 @@ Ox autograd_detached(Graph *g, Ox v)
         return v;
     Ox cut = ox_identity(g, v);
     if (ox_ok(cut))
-        map_put(g->cx, &state(g->cx)->stops, cut, NULL);
+        map_put(g->cx, &state(g->cx)->tape.stops, cut, NULL);
     return cut;
 }
 
@@ -129,6 +128,22 @@ Ox autograd_result(Graph *g, Ox v)
     if (!autograd_requires(g->cx, v))
         return v;
     return autograd_enabled(g->cx) ? ox_identity(g, v) : autograd_detached(g, v);
+}
+
+Ox autograd_call(Graph *g, Ox v, const TapedCall *call)
+{
+    Ctx *cx = g->cx;
+    bool requires = false;
+    for (size_t i = 0; i < call->n; i++)
+        requires |= call->from[i] && autograd_requires(cx, call->from[i]);
+    if (!requires || !autograd_enabled(cx) || !may_have_gradient(v))
+        return autograd_result(g, v);
+    Ox own = ox_identity(g, v);
+    if (ox_ok(own)) {
+        map_put(cx, &state(cx)->tape.calls, own, call);
+        map_put(cx, &state(cx)->required, own, own);
+    }
+    return own;
 }
 
 Value autograd_number(Graph *g, Ox v)
@@ -144,7 +159,7 @@ static Ox leaf_read(Graph *g, const View *v, Ox base)
     Ox leaf = ox_ok(base) ? ox_identity(g, base) : POISON;
     if (!ox_ok(leaf))
         return POISON;
-    map_put(g->cx, &state(g->cx)->stops, leaf, leaf);
+    map_put(g->cx, &state(g->cx)->tape.stops, leaf, leaf);
     vec_push(g->cx, &state(g->cx)->leaves, leaf);
     return leaf;
 }

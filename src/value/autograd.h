@@ -5,6 +5,7 @@
 #ifndef PT2ONNX_VALUE_AUTOGRAD_H
 #define PT2ONNX_VALUE_AUTOGRAD_H
 
+#include "onnx/gradient/gradient.h"
 #include "value/tensor.h"
 
 /* Does the program ask for gradients? Known from the evaluation before. */
@@ -24,8 +25,9 @@ Ox autograd_detached(Graph *g, Ox v); /* v itself when it requires no gradient *
 /* The Python number that a tensor of one element holds; it has no gradient. */
 Value autograd_number(Graph *g, Ox v);
 bool autograd_is_leaf(Ctx *cx, Ox v);
-/* The values behind which a gradient does not look: leaves and detached ones. */
-const Map *autograd_stops(Ctx *cx);
+const Tape *autograd_tape(Ctx *cx);
+/* The result of a call: autograd_result(), whose gradient the call tells. */
+Ox autograd_call(Graph *g, Ox v, const TapedCall *call);
 /* t is a leaf from now on (x.requires_grad_()), or requires no gradient any more. False after an
  * error. */
 MUST_USE bool tensor_require(Graph *g, Tensor *t);

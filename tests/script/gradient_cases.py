@@ -103,3 +103,24 @@ RULES = {
     "Flatten": [("x.flatten(1) * y", "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)\n    = Flatten<axis=1>(self)")],
     "Sum": [("torch.add(x, y[0])", "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n    = Sum(self, other)")],
 }
+
+# PyTorch operators whose row or rule tells the derivative: calls, with x and y at each pair of these numbers. The row owes it because its nodes have
+# none at some of them (Where picks between a number and an infinity), or another choice than PyTorch's at ties and bounds.
+POINTS = [0.0, 1.0, -1.0, 0.5, -0.5, 3.0, -3.0, 6.0, 30.0, -30.0, 0.25, 2.0]
+BETWEEN_0_AND_1 = [0.0625, 0.25, 0.5, 0.75, 0.9375]
+DERIVATIVES = {
+    "aten::expm1": ("torch.expm1(x)", POINTS), "aten::special_expm1": ("torch.special.expm1(x)", POINTS),
+    "aten::log1p": ("torch.log1p(x.abs())", POINTS), "aten::special_log1p": ("torch.special.log1p(x.abs())", POINTS),
+    "aten::atan2": ("torch.atan2(x, y)", POINTS), "aten::arctan2": ("torch.arctan2(x, y)", POINTS),
+    "aten::logaddexp": ("torch.logaddexp(x, y)", POINTS), "aten::logaddexp2": ("torch.logaddexp2(x, y)", POINTS),
+    "aten::xlogy": ("torch.xlogy(x, y.abs() + 0.125) + torch.xlogy(x, 3.0) + torch.xlogy(2.0, y.abs() + 0.125)", POINTS),
+    "aten::special_xlogy": ("torch.special.xlogy(x, y.abs() + 0.125)", POINTS),
+    "aten::special_xlog1py": ("torch.special.xlog1py(x, y.abs())", POINTS),
+    "aten::special_entr": ("torch.special.entr(x)", BETWEEN_0_AND_1),
+    "aten::sinc": ("torch.sinc(x)", POINTS), "aten::special_sinc": ("torch.special.sinc(x)", POINTS),
+    "aten::fmax": ("torch.fmax(x, y)", POINTS), "aten::fmin": ("torch.fmin(x, y)", POINTS),
+    "aten::relu6": ("F.relu6(x)", POINTS), "aten::hardtanh": ("F.hardtanh(x) + F.hardtanh(y, -0.5, 2.0)", POINTS),
+    "aten::special_erfcx": ("torch.special.erfcx(x * 0.25)", POINTS),
+    "aten::erfinv": ("torch.erfinv(x)", BETWEEN_0_AND_1), "aten::special_erfinv": ("torch.special.erfinv(x)", BETWEEN_0_AND_1),
+    "aten::special_ndtri": ("torch.special.ndtri(x)", BETWEEN_0_AND_1),
+}

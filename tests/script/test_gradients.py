@@ -13,7 +13,7 @@ from torch import nn
 
 import force_fields
 import scripted
-from gradient_cases import CASES, RULES
+from gradient_cases import CASES, DERIVATIVES, RULES
 from scripted import oracle
 
 TOLERANCE = 1e-5
@@ -371,3 +371,77 @@ def test_gradient(op, call, rule, tmp_path):
             assert opset in ("9", "13") and "try: --opset" in done.stderr, done.stderr
         else:
             agrees(tmp_path / "model.onnx", wanted)
+
+
+# ---- PyTorch operators that tell their derivative ----
+
+def rows_with_a_derivative():
+    """Name -> its description: what `pt2onnx ops` lists, where one of its rows or rules has the clause."""
+    ask = lambda *what: subprocess.run([oracle.PROGRAM, "ops", *what], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = set(re.findall(r"(?m)^ +(aten::\w+)[.(]", ask()))
+    return {n: d for n, d in ((n, ask(n)) for n in sorted(names)) if re.search(r"(?m)^ +derivative ", d)}
+
+
+def test_each_derivative_has_a_case():
+    rows = rows_with_a_derivative()
+    told = {n for n, d in rows.items() if re.search(r"(?m)^ +derivative \w+ = [^\"]", d)}
+    assert told == set(DERIVATIVES), "without a case: %s; without a clause: %s" % (told - set(DERIVATIVES), set(DERIVATIVES) - told)
+    assert {"aten::lgamma", "aten::cholesky", "aten::i0"} <= set(rows) - told
+
+
+@pytest.mark.parametrize("name", sorted(DERIVATIVES))
+def test_derivative(name, tmp_path):
+    call, points = DERIVATIVES[name]
+    x, y = (a.reshape(-1, 4) for a in torch.meshgrid(torch.tensor(points[:len(points) // 4 * 4]), torch.tensor(points[:len(points) // 4 * 4]), indexing="ij"))
+    w, i = torch.rand(4, 4), torch.zeros(1, dtype=torch.int64)
+    path, wanted = recorded(module_of(GRADIENTS, call, tmp_path), tmp_path, [(x, y, w, i)])
+    for opset in ("13", "18", "23"):
+        oracle.converted(path, tmp_path / "model.onnx", *CASE_SIZES, "--opset", opset)
+        agrees(tmp_path / "model.onnx", wanted)
+
+
+def test_in_place_and_twice(tmp_path):
+    """The call as it was before the write; and the derivative's own derivative."""
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            y = x * 2.0
+            z = y.log1p_()
+            y.mul_(3.0)
+            g = torch.autograd.grad([(torch.atan2(z, x) * torch.sinc(x)).sum()], [x], create_graph=True)[0]
+            assert g is not None
+            h = torch.autograd.grad([g.pow(2).sum()], [x])[0]
+            assert h is not None
+            return g, h
+    same(Net(), tmp_path, [(torch.rand(4) + 0.25,), (torch.rand(2) + 0.25,)], "-i", "x:float32[N]")
+
+
+@pytest.mark.parametrize("call, name", [("torch.lgamma(x)", "aten::lgamma"), ("torch.linalg.cholesky(w)", "aten::linalg_cholesky"), ("torch.special.i0(x)", "aten::i0")])
+def test_a_row_that_says_there_is_none(call, name, tmp_path):
+    said = refused(module_of(GRADIENTS, call, tmp_path), tmp_path, *CASE_SIZES)
+    assert name + ": torch.autograd.grad: its derivative is not known" in said, said
+
+
+def test_the_derivative_of_a_users_rule(tmp_path):
+    rules = tmp_path / "mine.rules"
+    rules.write_text("aten::erfinv(Tensor self) -> Tensor\n    derivative self = Mul(grad, Mul(Exp(Mul(result, result)), 0.886226925452758))\n"
+                     "    let signed = Log(Mul(Sub(1, self), Add(self, 1)))\n    = Mul(self, Abs(signed))\n")
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            y = torch.erfinv(x)
+            g = torch.autograd.grad([y.sum()], [x])[0]
+            assert g is not None
+            return g
+    oracle.converted(scripted.save(Net(), tmp_path), tmp_path / "model.onnx", "-i", "x:float32[N]", "--rules", str(rules))
+    x = torch.tensor([0.25, -0.5])
+    result = x * torch.log((1 - x) * (1 + x)).abs()
+    oracle.compare(oracle.session(tmp_path / "model.onnx").run(None, {"x": x.numpy()}), [(result.pow(2).exp() * 0.886226925452758).numpy()])
+    rules.write_text(rules.read_text().replace("derivative self", "derivative other"))
+    assert "mine.rules:1: 'derivative other': aten::erfinv has no such tensor" in refused_with_usage(Net(), tmp_path, "--rules", str(rules))
+
+
+def refused_with_usage(module, tmp_path, *options):
+    done = oracle.convert(scripted.save(module, tmp_path), tmp_path / "model.onnx", *options)
+    assert done.returncode == 2, done.stderr
+    return done.stderr

@@ -3,7 +3,6 @@
  * A gradient is made of nodes like anything else, so the model computes it; ONNX knows nothing of
  * it. */
 #include "eval/builtin/builtin.h"
-#include "onnx/gradient/gradient.h"
 #include "value/autograd.h"
 #include "value/heap.h"
 
@@ -155,7 +154,7 @@ static bool grad(Builtin *b, Value *out)
     if (!dx)
         return false;
     if (!gradients(b->g, (OxList)LIST(s.y), (OxList)LIST(s.dy), (OxList)LIST(x),
-                   autograd_stops(b->cx), dx)) {
+                   autograd_tape(b->cx), dx)) {
         for (int64_t i = 0; i < n && !ctx_failed(b->cx); i++)
             list_append(b->cx, out->list, val_poison());
         return !ctx_failed(b->cx);
@@ -187,7 +186,7 @@ static bool backward(Builtin *b, Value *out)
     Ox *dx = new_array(b->cx, Ox, leaves.n + 1);
     if (!dx)
         return false;
-    if (!gradients(b->g, (OxList)LIST(s.y), (OxList)LIST(s.dy), leaves, autograd_stops(b->cx), dx))
+    if (!gradients(b->g, (OxList)LIST(s.y), (OxList)LIST(s.dy), leaves, autograd_tape(b->cx), dx))
         return !ctx_failed(b->cx);
     for (size_t i = 0; i < leaves.n; i++) {
         Ox before = autograd_gradient(b->cx, leaves.at[i]);

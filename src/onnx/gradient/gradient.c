@@ -16,7 +16,7 @@ typedef VEC(Node *) NodeVec;
 typedef struct Back {
     Graph *g;
     Ctx *cx;
-    const Map *stops;
+    const Tape *tape;
     Map between; /* values on a way from an x */
     Map grad;    /* value -> its gradient so far */
     NodeVec nodes;
@@ -59,6 +59,24 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static const TapedCall *taped(const Back *b, const Node *n)
+{
+    return n->n_out == 1 ? map_get(&b->tape->calls, n->out[0]) : NULL;
+}
+
+/* What n was computed from: of a call that is on the tape, what it was given. */
+static void reads_of(Back *b, const Node *n, ReadVec *out)
+{
+    const TapedCall *call = taped(b, n);
+    if (!call) {
+        node_reads(b->cx, n, out);
+        return;
+    }
+    for (size_t i = 0; i < call->n; i++)
+        if (call->from[i])
+            vec_push(b->cx, out, call->from[i]);
+}
+
 /* All nodes behind y that a gradient could reach, in the order of their ids. */
 static bool collect(Back *b, OxList y)
 {
@@ -69,11 +87,11 @@ static bool collect(Back *b, OxList y)
     while (todo.n > 0) {
         Ox v = todo.at[--todo.n];
         count_work(b->cx);
-        if (!may_have_gradient(v) || v->kind != OX_NODE || map_find(b->stops, v) ||
+        if (!may_have_gradient(v) || v->kind != OX_NODE || map_find(&b->tape->stops, v) ||
             !map_add(b->cx, &seen, v->node, NULL))
             continue;
         vec_push(b->cx, &b->nodes, v->node);
-        node_reads(b->cx, v->node, &todo);
+        reads_of(b, v->node, &todo);
     }
     if (ctx_failed(b->cx))
         return false;
@@ -90,7 +108,7 @@ static bool is_between(const Back *b, Ox v)
 static bool reads_between(Back *b, const Node *n)
 {
     ReadVec reads = { 0 };
-    node_reads(b->cx, n, &reads);
+    reads_of(b, n, &reads);
     for (size_t i = 0; i < reads.n; i++)
         if (is_between(b, reads.at[i]))
             return true;
@@ -114,7 +132,7 @@ static void mark_between(Back *b, OxList x)
         if (!reads_between(b, n))
             continue;
         for (int k = 0; k < n->n_out; k++)
-            if (may_have_gradient(n->out[k]) && !map_find(b->stops, n->out[k]))
+            if (may_have_gradient(n->out[k]) && !map_find(&b->tape->stops, n->out[k]))
                 map_add(b->cx, &b->between, n->out[k], NULL);
         b->nodes.at[kept++] = n;
     }
@@ -404,6 +422,25 @@ static bool give(Back *b, Ox v, Ox grad)
     return ox_ok(fits) && add_to(b, v, fits);
 }
 
+/* What reaches the result of a call goes on to what it was given. */
+static bool step_of_call(Back *b, const Node *n, const TapedCall *call)
+{
+    Ox grad = map_get(&b->grad, n->out[0]);
+    Ox *out = new_array(b->cx, Ox, call->n + 1);
+    bool *want = new_array(b->cx, bool, call->n + 1);
+    Str why = NULL;
+    if (!grad || !out || !want)
+        return !grad && !ctx_failed(b->cx);
+    for (size_t i = 0; i < call->n; i++)
+        want[i] = call->from[i] && is_between(b, call->from[i]);
+    if (!call->gradient(call, b->g, grad, want, out, &why))
+        return why && step_refuse(&(Step){ .cx = b->cx, .n = n }, "%s", why->s);
+    for (size_t i = 0; i < call->n; i++)
+        if (want[i] && !give(b, call->from[i], out[i]))
+            return false;
+    return !ctx_failed(b->cx);
+}
+
 /* What reaches n's outputs goes on to those of its inputs that lie between. */
 static bool step(Back *b, Node *n)
 {
@@ -412,8 +449,11 @@ static bool step(Back *b, Node *n)
     Ox *out = new_array(b->cx, Ox, n_in + 1);
     bool *want = new_array(b->cx, bool, n_in + 1);
     bool any = false;
+    const TapedCall *call = taped(b, n);
     if (!grad || !out || !want)
         return false;
+    if (call)
+        return step_of_call(b, n, call);
     for (int i = 0; i < n->n_out; i++) {
         grad[i] = map_get(&b->grad, n->out[i]);
         any |= grad[i] != NULL;
@@ -423,7 +463,7 @@ static bool step(Back *b, Node *n)
     for (size_t i = 0; i < n_in; i++)
         want[i] = is_between(b, n->in[i]);
     Step s = {
-        .g = b->g, .cx = b->cx, .n = n, .grad = grad, .want = want, .out = out, .stops = b->stops
+        .g = b->g, .cx = b->cx, .n = n, .grad = grad, .want = want, .out = out, .tape = b->tape
     };
     if (!run_step(&s))
         return false;
@@ -438,9 +478,9 @@ static bool step(Back *b, Node *n)
     return !ctx_failed(b->cx);
 }
 
-bool gradients(Graph *g, OxList y, OxList dy, OxList x, const Map *stops, Ox *dx)
+bool gradients(Graph *g, OxList y, OxList dy, OxList x, const Tape *tape, Ox *dx)
 {
-    Back b = { .g = g, .cx = g->cx, .stops = stops };
+    Back b = { .g = g, .cx = g->cx, .tape = tape };
     if (!collect(&b, y))
         return false;
     mark_between(&b, x);
@@ -465,7 +505,7 @@ bool step_through(Step *s, Ox formula)
         if (step_wants(s, i))
             vec_push(s->cx, &wanted, s->n->in[i]);
     if (wanted.n > COUNT(dx) ||
-        !gradients(s->g, INPUTS(formula), INPUTS(s->grad[0]), (OxList)LIST(wanted), s->stops, dx))
+        !gradients(s->g, INPUTS(formula), INPUTS(s->grad[0]), (OxList)LIST(wanted), s->tape, dx))
         return false;
     size_t at = 0;
     for (int i = 0; i < s->n->n_in; i++)

@@ -14,7 +14,7 @@ typedef struct Step {
     const Node *n;
     const Ox *grad;   /* of each output; NULL: none has reached it. At least one is there */
     const bool *want; /* of each input: is its gradient asked for? */
-    const Map *stops;
+    const Tape *tape;
     Ox *out; /* of each input: set by the step, or left NULL for none. The walk sums it to the
                 input's shape and casts it to the input's type */
 } Step;

@@ -5,7 +5,7 @@
  *     head        = schema-line
  *                 | ("onnx" | "one.of") "::" NAME "(" [NAME {"," NAME}] ")" ["before" INT]
  *     setting     = "kinds" words | "promote" rest-of-line | "layout" word
- *                 | "function" [domain "::" NAME]
+ *                 | "derivative" NAME "=" expr | "function" [domain "::" NAME]
  *     alternative = ["when" guard {"and" guard}] {"let" NAME {"," NAME} "=" expr} "=" result
  *     result      = "(" expr "," expr {"," expr} ")" | expr
  *     guard       = "not" guard
@@ -585,7 +585,36 @@ static bool function_name(Reader *r, Rule *out)
         broken_at(r, at, "expected a function's name, as in my.domain::Op");
 }
 
-/* ("kinds" LINE | "promote" LINE | "layout" LINE | "function" NAME)* and then the body. Only the
+/* NAME = EXPR, of a parameter. */
+static bool derivative(Reader *r, Rule *out)
+{
+    if (!out->derivatives)
+        out->derivatives = new(r->cx, struct Derivatives);
+    Derivative d = { .param = name(r) };
+    if (!d.param || !want(r, "="))
+        return false;
+    d.value = expr(r);
+    return d.value && vec_push(r->cx, &out->derivatives->at, d);
+}
+
+const Rule *rule_of_derivatives(Ctx *cx, const char *head, const char *text)
+{
+    keep_begin(cx);
+    Text *whole = new(cx, Text);
+    Rule *out = new(cx, Rule);
+    Str indented = str_cat(cx, " ", text, "");
+    *whole = (Text){ .name = str_of(cx, head), .at = indented->s, .n = indented->len };
+    *out = (Rule){ .head = whole->name, .text = whole };
+    Reader r = { .cx = cx, .text = whole, .end = whole->n };
+    bool fine = true;
+    while (fine && peek(&r))
+        fine = derivative(&r, out);
+    keep_end(cx);
+    return fine && !ctx_failed(cx) ? out : NULL;
+}
+
+/* ("kinds" LINE | "promote" LINE | "layout" LINE | "derivative" ..| "function" NAME)* and then the
+ * body. Only the
  * place of the body is kept: it is read when a node first needs the rule. */
 static bool settings_then_body(Reader *r, Rule *out)
 {
@@ -599,6 +628,9 @@ static bool settings_then_body(Reader *r, Rule *out)
         } else if (take(r, "layout")) {
             out->layout_at = (uint32_t)r->at + 1;
             out->layout = rest_of_line(r);
+        } else if (take(r, "derivative")) {
+            if (!derivative(r, out))
+                return false;
         } else if (!take(r, "function")) {
             break;
         } else if (!function_name(r, out)) {
@@ -634,6 +666,7 @@ static bool rule(Reader *r, RuleList *out)
         each->promote = last->promote;
         each->layout_at = last->layout_at;
         each->layout = last->layout;
+        each->derivatives = last->derivatives;
         each->domain = last->domain;
         each->function = last->function;
         if (last->own_name)

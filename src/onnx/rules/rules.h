@@ -7,8 +7,8 @@
  *         = Mul(X, HardSigmoid<alpha=1/6, beta=0.5>(X))
  *
  * A rule is a head (a PyTorch schema line, or an ONNX operator with `before N`; several heads may
- * share what follows), optional `kinds`, `promote`, `layout`, `function`, and one or more
- * alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative means
+ * share what follows), optional `kinds`, `promote`, `layout`, `derivative`, `function`, and one or
+ * more alternatives `[when GUARD and GUARD] = EXPR`, tried in order; no matching alternative means
  * refuse, never fall through. EXPR: Op<attr=const, ..>(args), domain::Op<..>(args), NAME, number,
  * `let NAME = EXPR` before the `=`, (a, b) for several results, dtype(x), cast(x, dtype), like(c,
  * x) (a constant of x's type), rank(x). GUARD: float(x) int(x) bool(x) complex(x), rank(x) = 4,
@@ -75,6 +75,7 @@ typedef struct Rule {
     Str domain,
         function; /* the function of which the rule is the body; NULL: its nodes replace the call */
     uint32_t kinds_at, promote_at, layout_at; /* places of these clauses in the text */
+    struct Derivatives *derivatives;          /* the clauses `derivative`; NULL: none */
     bool users;    /* from a --rules file: a node that ONNX does not take is the user's error */
     bool own_name; /* the function is called as the operator */
     int before;    /* legal rules: applies to targets below this opset */
@@ -98,6 +99,17 @@ Str rule_place(Ctx *cx, const Rule *rule);                 /* "my.rules:3", the 
 Str rule_position(Ctx *cx, const Rule *rule, uint32_t at); /* "my.rules:4:11" */
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
+
+/* ---- derivatives: derivative self = Div(grad, Add(self, 1)) ---- */
+
+/* Reads the clauses of a row that is no rule, "self = EXPR other = EXPR", into a rule that has only
+ * these. NULL after an error. */
+const Rule *rule_of_derivatives(Ctx *cx, const char *head, const char *text);
+/* The gradient of one of its parameters; env knows `grad` and `result` beside the parameters.
+ * RULE_NO_MATCH: there is none, *why is the reason, or NULL. */
+RuleOutcome rule_derivative(const Rule *r, Str param, RuleEnv *env, Ox *out, Str *why);
+/* The parameters in order of their clauses; NULL past the end. */
+Str rule_derivative_of(const Rule *r, size_t i);
 
 /* ---- read from right to left (rules_find.c): a graph has the formula, what is it? ---- */
 

@@ -691,3 +691,31 @@ RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out)
     }
     return RULE_NO_MATCH;
 }
+
+/* ---- derivatives ---- */
+
+static const Tree *derivative_of(const Rule *r, Str param)
+{
+    if (!r->derivatives)
+        return NULL;
+    for (size_t i = 0; i < r->derivatives->at.n; i++)
+        if (r->derivatives->at.at[i].param == param)
+            return r->derivatives->at.at[i].value;
+    return NULL;
+}
+
+Str rule_derivative_of(const Rule *r, size_t i)
+{
+    return r->derivatives && i < r->derivatives->at.n ? r->derivatives->at.at[i].param : NULL;
+}
+
+RuleOutcome rule_derivative(const Rule *r, Str param, RuleEnv *env, Ox *out, Str *why)
+{
+    Run run = { .env = env, .cx = env->g->cx, .rule = r };
+    const Tree *t = derivative_of(r, param);
+    *out = POISON;
+    *why = t && t->kind == N_STR ? t->s : NULL;
+    if (!t || t->kind == N_STR)
+        return RULE_NO_MATCH;
+    return result(&run, t, out) && *out ? RULE_DONE : RULE_FAILED;
+}

@@ -71,6 +71,14 @@ typedef struct Alternative {
     VEC(Let) lets;
     VEC(Tree *) results;
 } Alternative;
+/* `derivative self = EXPR`; a text in place of EXPR says why there is none. */
+typedef struct Derivative {
+    Str param;
+    Tree *value;
+} Derivative;
+struct Derivatives {
+    VEC(Derivative) at;
+};
 typedef VEC(Str) RuleTops;
 /* The outermost operators of the rule's results, "Mul" or "one.of::square", and casts around
  * them. The rest of the results is not read. */

@@ -161,8 +161,10 @@ static Ox lower_airy_ai(Op *op)
         op, pick(op, is(op, size, INFINITY), num(op, NAN), value)); /* PyTorch's own answer there */
 }
 
-#define BESSEL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line)
-#define SCALED(fn, line) FAMILY(fn, 1, "int-to-float(self)", PLAIN, line)
+#define NO_DERIVATIVE    "self = \"its derivative is not known\" x = \"PyTorch has none\""
+#define BESSEL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line, .derivative = NO_DERIVATIVE)
+#define SCALED(fn, line) \
+    FAMILY(fn, 1, "int-to-float(self)", PLAIN, line, .derivative = NO_DERIVATIVE)
 
 const OpRow ops_bessel[] = {
     BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor"),

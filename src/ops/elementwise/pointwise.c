@@ -833,7 +833,9 @@ const OpRow ops_pointwise[] = {
          "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
          "equal_nan=False) -> bool"),
     LOWER(lower_hardtanh, NULL, PLAIN,
-          "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor"),
+          "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+          .derivative = "self = Where(And(Greater(self, min_val), Less(self, max_val)), grad, "
+                        "like(0, grad))"),
     LOWER(lower_rrelu, NULL, PLAIN,
           "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
           "training=False, Generator? generator=None) -> Tensor"),

@@ -361,25 +361,35 @@ static Value lower_polygamma_(Op *op)
     return val_ok(args[1]) ? call_op(op, "aten::copy_", args, COUNT(args)) : args[1];
 }
 
-#define SPECIAL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line)
+#define SPECIAL(fn, line, d) LOWER(fn, "int-to-float(self)", PLAIN, line, .derivative = (d))
+
+/* Of polynomials and limits that are chosen by Where: beside an infinite one no gradient is left.
+ */
+#define NO_DERIVATIVE "self = \"its derivative is not known\""
+#define DERIVATIVE_OF_ERFINV \
+    "self = Mul(grad, Mul(Exp(Mul(result, result)), 0.88622692545275801365))"
 
 const OpRow ops_special[] = {
-    SPECIAL(lower_erfcx, "aten::special_erfcx(Tensor self) -> Tensor"),
-    SPECIAL(lower_log_ndtr, "aten::special_log_ndtr(Tensor self) -> Tensor"),
-    SPECIAL(lower_erfinv, "aten::erfinv(Tensor self) -> Tensor"),
-    SPECIAL(lower_erfinv, "aten::special_erfinv(Tensor self) -> Tensor"),
-    SPECIAL(lower_ndtri, "aten::special_ndtri(Tensor self) -> Tensor"),
-    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor"),
-    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor"),
-    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor"),
-    SPECIAL(lower_mvlgamma, "aten::special_multigammaln(Tensor self, int p) -> Tensor"),
-    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor"),
-    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor"),
-    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor"),
-    SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor"),
+    SPECIAL(lower_erfcx, "aten::special_erfcx(Tensor self) -> Tensor",
+            "self = Mul(grad, Sub(Mul(Mul(self, 2), result), 1.12837916709551257390))"),
+    SPECIAL(lower_log_ndtr, "aten::special_log_ndtr(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_erfinv, "aten::erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV),
+    SPECIAL(lower_erfinv, "aten::special_erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV),
+    SPECIAL(lower_ndtri, "aten::special_ndtri(Tensor self) -> Tensor",
+            "self = Mul(grad, Mul(Exp(Mul(Mul(result, result), 0.5)), 2.50662827463100050242))"),
+    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_mvlgamma, "aten::special_multigammaln(Tensor self, int p) -> Tensor",
+            NO_DERIVATIVE),
+    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor", NO_DERIVATIVE),
     CALL(lower_polygamma_, "int-to-float(self)", PLAIN,
          "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"),
-    SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor"),
+    SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor",
+            NO_DERIVATIVE),
     LOWER(lower_zeta, "int-to-float(self, other)", PLAIN,
           "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),

@@ -810,6 +810,10 @@ static Ox lower_cond(Op *op)
     "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which " \
     "is not written here: use linalg.eigh if it is symmetric"
 
+/* They read one half of a matrix that PyTorch takes for a symmetric one. */
+#define OF_ONE_HALF \
+    "self = \"its derivative is not known\" input2 = \"its derivative is not known\""
+
 const OpRow ops_solve[] = {
     LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor"),
     LOWER(lower_det, NULL, PLAIN, "aten::linalg_det(Tensor A) -> Tensor"),
@@ -851,20 +855,20 @@ const OpRow ops_solve[] = {
          "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
          .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_cholesky, NULL, PLAIN, "aten::cholesky(Tensor self, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
     LOWER(lower_cholesky, NULL, PLAIN,
           "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
     CALL(lower_cholesky_ex, NULL, PLAIN,
          "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> "
          "(Tensor L, Tensor info)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
     LOWER(lower_cholesky_solve, NULL, PLAIN,
           "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
     LOWER(lower_cholesky_inverse, NULL, PLAIN,
           "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
     LOWER(lower_matrix_power, NULL, PLAIN,
           "aten::linalg_matrix_power(Tensor self, int n) -> Tensor", .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_matrix_power, NULL, PLAIN, "aten::matrix_power(Tensor self, int n) -> Tensor",

@@ -544,7 +544,9 @@ const OpRow ops_strided[] = {
     LOWER(lower_as_strided_scatter, NULL, PLAIN,
           "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
           "SymInt? storage_offset=None) -> Tensor",
-          .layout = LAYOUT_AS_CLONE),
+          .layout = LAYOUT_AS_CLONE,
+          .derivative = "self = \"its derivative is not known\" src = \"its derivative is not "
+                        "known\""),
     REFUSE("a tensor that is laid over its own memory in place: use as_strided",
            "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
            "storage_offset=None) -> Tensor(a!)"),
