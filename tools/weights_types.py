@@ -121,7 +121,7 @@ def results_of(folder, program, name, source, options, values):
         results[kind] = {"ours": measured(lambda: ours(program, source, out, *options, *asked), out, values)}
         for how in others:
             results[kind][how] = measured(lambda: in_a_process(*me, "other", how, plain, out), out, values)
-        print(name, kind, "done", file=sys.stderr)
+        print(name, kind, "done", file=sys.stderr, flush=True)
     return results
 
 
