@@ -162,6 +162,8 @@ void state_wrote(Eval *ev, const Obj *o, int64_t slot); /* an attribute was set 
 void state_track_input(Eval *ev, const Tensor *t, Str name);
 void state_track(Eval *ev, Value v); /* a tensor of the saved model that no object holds (.pt2) */
 MUST_USE bool state_check(Eval *ev); /* after the run: what was written? */
+/* The program calls v so; of use where v is a constant without a name. */
+void state_call_constant(Eval *ev, Value v, Str local);
 
 /* ---- scan.c ---- */
 

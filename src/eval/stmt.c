@@ -105,9 +105,20 @@ static bool assign_values(Eval *ev, const Stmt *s)
     return true;
 }
 
+/* The user's own names, which a trace keeps for locals. */
+static bool tell_names(Eval *ev, const Stmt *s)
+{
+    const Str *names = ev->frame->fn->slot_name;
+    if (!ev->p->traced || !names)
+        return true;
+    for (uint32_t i = 0; i < s->n_target; i++)
+        state_call_constant(ev, ev->frame->locals->slot[s->target[i]].v, names[s->target[i]]);
+    return true;
+}
+
 static bool assign(Eval *ev, const Stmt *s)
 {
-    return assign_values(ev, s) && recorded_agree(ev, s);
+    return assign_values(ev, s) && tell_names(ev, s) && recorded_agree(ev, s);
 }
 
 static bool set_attr_of(Eval *ev, Obj *o, Str name, Value v)

@@ -1,6 +1,7 @@
 """State: what a model writes to its own buffers and attributes is an input, with the saved value as its default, and an output for
 the next run. Each model runs several times in ONNX Runtime with its state fed back, against torch running the saved file as often."""
 import json
+import re
 from typing import Dict, List, Optional, Tuple
 
 import numpy
@@ -505,3 +506,64 @@ def test_a_range_that_quantisation_observes(opset, tmp_path):
     _, pairs = steps(save(quantised_in_training(False), tmp_path), tmp_path, rows(2, 3), (*ROWS, "--opset", str(opset)))
     assert not pairs
     assert [n.op_type for n in onnx.load(str(tmp_path / "model.onnx")).graph.node][:2] == ["QuantizeLinear", "DequantizeLinear"]
+
+
+# ---- what a trace writes to its constants ----
+
+class Divided(torch.nn.Module):
+    """Each write leaves a tensor as it is: to a constant, and to a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scale", torch.rand(3))
+
+    def forward(self, x):
+        t = torch.tensor([1., 2., 3.])
+        t /= 1
+        self.scale.div_(1).mul_(1.0).sub_(0)
+        return x * t * self.scale
+
+
+class Grown(torch.nn.Module):
+    def forward(self, x):
+        step = torch.tensor([1., 2., 3.])
+        step += 1
+        return x * step
+
+
+class PlainAttribute(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.anchors = torch.rand(3)
+
+    def forward(self, x):
+        self.anchors.mul_(2)                    # anchors
+        return x * self.anchors
+
+
+def traced(module, tmp_path, *options):
+    path, out = tmp_path / "model.pt", tmp_path / "model.onnx"
+    torch.jit.trace(module, torch.rand(2, 3), check_trace=False).save(str(path))
+    done = oracle.converted(path, out, "-i", "x:float32[N,3]", *options)
+    loaded = torch.jit.load(str(path))
+    runs = [torch.rand(n, 3) for n in (2, 4, 1)]
+    oracle.run(out, [([x.numpy()], [loaded(x).numpy().copy()]) for x in runs])
+    model = onnx.load(str(out))
+    return done.stderr, [i.name for i in model.graph.input], [o.name for o in model.graph.output]
+
+
+def test_a_write_that_changes_nothing_makes_no_state(tmp_path):
+    said, inputs, outputs = traced(Divided(), tmp_path)
+    assert "state" not in said and inputs == ["x"] and len(outputs) == 1, said
+
+
+def test_a_constant_is_called_as_the_program_calls_it(tmp_path):
+    said, inputs, outputs = traced(Grown(), tmp_path)
+    assert inputs == ["x", "step"] and outputs[1:] == ["step.next"] and "for the next run: step;" in said, said
+
+
+def test_a_constant_without_a_name_is_told_by_its_line(tmp_path):
+    said, inputs, outputs = traced(PlainAttribute(), tmp_path)
+    with open(__file__) as f:
+        line = 1 + next(i for i, text in enumerate(f) if "# anchors" in text)
+    assert re.search(r"for the next run: CONSTANTS\.c\d \(\S+test_state.py:%d\);" % line, said), said

@@ -8,6 +8,8 @@
  * a run). What a run sets before it looks at it is no state. */
 #include "eval/state/state.h"
 
+#include <ctype.h>
+
 typedef struct Walk {
     Eval *ev;
     State *s;
@@ -233,12 +235,34 @@ static void order_inputs(Eval *ev)
         }
     for (size_t i = 0; i < s->in.n; i++) {
         Ox v = s->in.at[i];
-        if (map_find(&own, v->name))
+        Str called = map_get(&s->called, v->name);
+        if (called && map_add(ev->cx, &own, called, NULL))
+            graph_input_name(v, called);
+        else if (map_find(&own, v->name))
             graph_input_name(v, str_cat(ev->cx, v->name->s, "", ".state"));
         vec_push(ev->cx, &in, v);
     }
     for (size_t i = 0; in.n == g->inputs.n && i < in.n; i++)
         g->inputs.at[i] = in.at[i];
+}
+
+/* A constant of a trace has no name that the user knows: `t` of `t = torch.ones(3)` is a local, and
+ * of a tensor that is a plain attribute the line tells which. */
+void state_call_constant(Eval *ev, Value v, Str local)
+{
+    Str name = v.tag == V_TENSOR ? v.t->st->name : NULL;
+    if (name && str_starts(name, "CONSTANTS.") && isalpha((unsigned char)local->s[0]))
+        map_add(ev->cx, &ev->state->called, name, local);
+}
+
+/* " (net.py:12)", for a name that the user does not know; else "". */
+static const char *where_written(Eval *ev, Str name, Str input)
+{
+    Pos pos;
+    SourceId at = (SourceId)(uintptr_t)map_get(&ev->state->wrote, name);
+    if (!str_starts(input, "CONSTANTS.") || !place_line(ev->cx, at, &pos) || !pos.file)
+        return "";
+    return str_fmt(ev->cx, " (%s:%u)", pos.file->s, pos.line)->s;
 }
 
 /* An output NAME.next for each input that is state, and the pairs for the program. */
@@ -251,10 +275,13 @@ static bool make_state_outputs(Eval *ev)
     ev->p->n_state = ev->p->state ? (uint32_t)s->names.n : 0;
     order_inputs(ev);
     for (size_t i = 0; i < ev->p->n_state; i++) {
-        Str next = str_cat(cx, s->names.at[i]->s, "", ".next");
-        ev->p->state[i] = (StatePair){ ((Ox)map_get(&s->fed, s->names.at[i]))->name, next };
+        Str name = s->names.at[i];
+        Str input = ((Ox)map_get(&s->fed, name))->name;
+        bool called = input == map_get(&s->called, name);
+        Str next = str_cat(cx, called ? input->s : name->s, "", ".next");
+        ev->p->state[i] = (StatePair){ input, next };
         graph_output(ev->g, s->next.at[i], next);
-        buf_fmt(&names, "%s%s", i ? ", " : "", ev->p->state[i].input->s);
+        buf_fmt(&names, "%s%s%s", i ? ", " : "", input->s, where_written(ev, name, input));
     }
     if (names.n)
         note(cx, NOTE_ADDED,

@@ -54,6 +54,8 @@ typedef struct State {
     VEC(TrackedStorage) storages;
     Map seen;      /* lists, dicts, tuples already tracked -> their place in `lists` + 1 */
     Map fed;       /* name of a state -> its input */
+    Map called;    /* name of a constant, CONSTANTS.c0 -> the local that the program calls it */
+    Map wrote;     /* name of a state -> where the run has written it (SourceId) */
     Map positions; /* name of an int that is taken to be 0 or more -> the dimension */
     VEC(TrackedStorage) inputs; /* storages of the model's own inputs */
     Reach looked;               /* what outputs and state are computed from: state_reachable.c */

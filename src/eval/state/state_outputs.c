@@ -97,6 +97,7 @@ static bool leave(Eval *ev, Str name, Ox next, SourceId at)
     Ctx *cx = ev->cx;
     const uint32_t *known = facts_state(cx, name);
     bool ok;
+    map_put(cx, &s->wrote, name, (void *)(uintptr_t)at);
     if (known && *known & UNLOOKED)
         return true;
     if (!ox_ok(next))
@@ -524,11 +525,35 @@ static bool leave_items(Eval *ev, const TrackedList *h)
     return ok;
 }
 
+/* x of `x / 1`, `x * 1`, `x - 0`, `x + 0`; NULL of any other value. */
+static Ox left_alone(Ox v)
+{
+    double number;
+    const Node *n = v->kind == OX_NODE ? v->node : NULL;
+    bool factor = n && (node_is(n, "Div") || node_is(n, "Mul"));
+    bool summand = n && (node_is(n, "Add") || node_is(n, "Sub"));
+    if ((!factor && !summand) || !ox_known_scalar(n->graph, n->in[1], &number) ||
+        number != (factor ? 1 : 0) || n->in[0]->type != v->type)
+        return NULL;
+    return n->in[0];
+}
+
+/* Does a run that finds `before` in a storage leave `now`, the same? */
+static bool is_same(Ctx *cx, Ox before, Ox now)
+{
+    while (now && now != before) {
+        if (val_same_constant(cx, before, now))
+            return true;
+        now = left_alone(now);
+    }
+    return now == before;
+}
+
 /* The state of a storage to which the run has written. */
 static bool leave_storage(Eval *ev, const TrackedStorage *h)
 {
     const uint32_t *known = facts_state(ev->cx, h->name);
-    if (h->st->now == h->before)
+    if (is_same(ev->cx, h->before, h->st->now))
         return true;
     if (known && *known & UNLOOKED)
         note(ev->cx, NOTE_DROPPED, "the update of %s: nothing looks at its value before the run",
