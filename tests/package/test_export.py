@@ -862,3 +862,10 @@ def test_lists_of_numbers_and_empty_lists_are_sequences_as_torch_has_them():
         assert [int(i) for i in got] == numbered(x)
     model = checked(nothing, (ROWS,))
     assert session(model).run(None, {}) == [[], []]
+
+
+def test_the_first_line_of_an_error_says_which_opset_helps():
+    """Scripts print str(e).splitlines()[0]."""
+    with pytest.raises(RuntimeError) as e:
+        exported(lambda x: x.remainder(2.0), torch.rand(2, 3, dtype=torch.float64), opset_version=9)
+    assert str(e.value).splitlines()[0] == "Exporting the operator 'aten::remainder' to ONNX opset version 9 is not supported: version 10 supports it"

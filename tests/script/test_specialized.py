@@ -2,8 +2,10 @@
 sizes say nothing, and give what PyTorch gives there."""
 import inspect
 import math
+import os
 import re
 
+import onnx
 import pytest
 import torch
 
@@ -153,6 +155,21 @@ def test_a_size_that_the_trace_has_fixed_is_told(function, says, tmp_path, out):
 def test_dynamic_asks_for_all_sizes(function, tmp_path, out):
     found, text = notes(traced(function, tmp_path, torch.rand(2, 7)), out, "--dynamic")
     assert [f[:4] for f in found if f[1] == "x_1"] == [("1", "x_1", "x", "7")], text
+
+
+@pytest.mark.parametrize("function", [filled, lambda x: torch.zeros(x.shape).index_put((torch.tensor(0),), x.sum(0))])
+def test_a_buffer_that_is_written_keeps_its_size(function, tmp_path, out):
+    oracle.converted(traced(function, tmp_path, torch.rand(2, 7)), out, "-i", "x:float32[N,L]")
+    output = onnx.load(str(out)).graph.output[0].type.tensor_type.shape.dim
+    assert [d.dim_param for d in output] == ["N", "L"]
+
+
+def test_a_loop_of_300_rows_takes_no_longer_for_each_row(tmp_path, out):
+    """Each row written was a longer expression of the size: 22 rows took a minute."""
+    path = traced(filled, tmp_path, torch.rand(2, 300))
+    start = os.times().children_user
+    oracle.converted(path, out, "-i", "x:float32[N,L]", timeout=120)
+    assert os.times().children_user - start < 20
 
 
 def test_one_note_a_size(tmp_path, out):

@@ -54,11 +54,23 @@ static Ox lower_select(Op *op)
     return ox_with(op, "Gather", INPUTS(x, at), INT("axis", axis));
 }
 
+/* PyTorch raises where an axis has no such index, so it has more elements from here on. Without
+ * this, a loop that writes row after row would give each row a longer expression of the size. */
+static bool has_index(Op *op, Dim index, Dim size)
+{
+    int64_t i;
+    if (!dim_known(index, &i) || dim_known(size, NULL) || i <= -DIM_MAX || i == DIM_MAX)
+        return true;
+    return dim_assume(op->cx, REL_LE, dim_int(op->cx, i < 0 ? -i : i + 1), size) ||
+        fail(op->cx, E_VALUE, "select(): index %lld out of range for tensor of size %s",
+             (long long)i, dim_text(op->cx, size)->s);
+}
+
 static Ox write_select(Op *op, Ox base, Ox part)
 {
     int axis;
     Dim index;
-    if (!select_args(op, base, &axis, &index))
+    if (!select_args(op, base, &axis, &index) || !has_index(op, index, ox_dim(base, axis)))
         return POISON;
     Dim start = from_front(op->cx, index, ox_dim(base, axis));
     return replace_span(op, base, unsqueeze_axis(op, part, axis), axis, start,
