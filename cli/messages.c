@@ -60,6 +60,7 @@ static void on_note(void *user, pt2onnx_note kind, const char *text)
                                         [PT2ONNX_CHANGED] = "changed",
                                         [PT2ONNX_INFO] = "info" };
     Messages *m = user;
+    m->assumed += kind == PT2ONNX_ASSUMED;
     if (m->quiet || (kind == PT2ONNX_INFO && !m->verbose))
         return;
     if (m->json) {
@@ -70,6 +71,12 @@ static void on_note(void *user, pt2onnx_note kind, const char *text)
     }
     messages_clear(m);
     fprintf(stderr, "%s: %s\n", word[kind], text);
+}
+
+static void on_written(void *user, const pt2onnx_written *w)
+{
+    Messages *m = user;
+    m->written = *w;
 }
 
 static void on_dump(void *user, const char *pass, const char *text)
@@ -95,6 +102,7 @@ void messages_listen(Messages *m, pt2onnx_options *o)
     o->on_note = on_note;
     o->on_progress = on_progress;
     o->on_dump = on_dump;
+    o->on_written = on_written;
 }
 
 /* ---- the end ---- */
@@ -148,6 +156,25 @@ static void print_json(const Result *r, const Text *notes)
     text_free(&t);
 }
 
+/* The last line, on a terminal only:
+ * "digits_cnn.onnx: 43.3 kB, 16 nodes, opset 18, 0.03 s, 1 assumption above". */
+static void print_written(const Messages *m, const Result *r)
+{
+    static const char *const unit[] = { "bytes", "kB", "MB", "GB", "TB" };
+    const pt2onnx_written *w = &m->written;
+    double size = (double)w->bytes;
+    size_t k = 0;
+    for (; size >= 999.95 && k + 1 < sizeof unit / sizeof *unit; k++)
+        size /= 1000;
+    const char *name = strcmp(r->output, "-") == 0 ? "standard output" : r->output;
+    fprintf(stderr, "%s: %.*f %s, %llu nodes, opset %d, %.2f s", name, k ? 1 : 0, size, unit[k],
+            (unsigned long long)w->nodes, w->opset, r->seconds);
+    if (m->assumed)
+        fprintf(stderr, ", %d assumption%s above\n", m->assumed, m->assumed == 1 ? "" : "s");
+    else
+        fputs(", nothing assumed\n", stderr);
+}
+
 void messages_end(Messages *m, const char *model, const char *output, pt2onnx_status status,
                   const pt2onnx_error *e)
 {
@@ -158,6 +185,8 @@ void messages_end(Messages *m, const char *model, const char *output, pt2onnx_st
         print_json(&result, &m->notes);
     else if (error)
         fprintf(stderr, PROGRAM ": %s\n", error);
+    else if (m->on_terminal && !m->quiet && m->written.bytes && output)
+        print_written(m, &result);
     text_free(&m->notes);
 }
 

@@ -14,6 +14,8 @@ typedef struct Messages {
     double said; /* when the last progress line was, in seconds since the start */
     FILE *dump;  /* where graphs of --dump-after go */
     Text notes;  /* with json: the notes so far, as items of a list */
+    int assumed; /* how many notes are of that kind */
+    pt2onnx_written written;
 } Messages;
 
 Messages messages_begin(const CommandLine *l);

@@ -80,6 +80,13 @@ typedef enum {
     PT2ONNX_TYPE_INT4
 } pt2onnx_weights_type;
 
+/* What a conversion has written. A later library may append members. */
+typedef struct pt2onnx_written {
+    uint64_t bytes; /* of the model and its .data */
+    uint64_t nodes; /* those inside of branches, loops and functions too */
+    int opset;
+} pt2onnx_written;
+
 /* A user's operator from another language: see pt2onnx_symbolic below. */
 struct pt2onnx_call;
 
@@ -158,6 +165,7 @@ typedef struct pt2onnx_options {
                           ("encoder.*") that compute in float32 */
     int weights_block; /* int8 and int4: how many elements share a scale, 16 to 256; 0: 32 */
     int fuse;          /* operators of com.microsoft may be written, for PT2ONNX_TARGET_ORT */
+    void (*on_written)(void *user, const pt2onnx_written *w); /* the model is there, whole */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

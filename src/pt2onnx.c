@@ -89,7 +89,8 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
         if (e)
             *e = error_keep(
                 status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->subject));
-    }
+    } else if (s->written.bytes && s->o.on_written)
+        s->o.on_written(s->o.user, &s->written);
     ctx_free(s->cx);
     return status;
 }
@@ -493,6 +494,32 @@ static bool shut_door(Session *s)
     return true;
 }
 
+static uint64_t nodes_in(Ctx *cx, const Graph *g)
+{
+    uint64_t count = 0;
+    check_stack(cx);
+    for (size_t k = 0; k < g->nodes.n; k++) {
+        const Node *n = g->nodes.at[k];
+        if (n->dead)
+            continue;
+        count++;
+        for (int i = 0; i < n->n_attr; i++)
+            if (n->attr[i].kind == ATTR_GRAPH)
+                count += nodes_in(cx, n->attr[i].g);
+    }
+    return count;
+}
+
+/* For on_written, which is called behind the notes. Always true. */
+static bool count_written(Session *s, const Graph *g)
+{
+    s->written = (pt2onnx_written){ .opset = s->opt.opset, .nodes = nodes_in(s->cx, g) };
+    s->written.bytes = s->model ? out_sink(s->model)->at : s->stream.at;
+    if (s->data)
+        s->written.bytes += out_sink(s->data)->at;
+    return true;
+}
+
 /* The outputs are open. */
 static bool convert_program(Session *s, Program *p)
 {
@@ -501,7 +528,7 @@ static bool convert_program(Session *s, Program *p)
     if (!g)
         return false;
     info.link_name = s->file ? path_base(s->file) : NULL;
-    return outputs_write(s, g, &info);
+    return outputs_write(s, g, &info) && count_written(s, g);
 }
 
 static bool convert_file(Call *c)

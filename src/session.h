@@ -21,6 +21,7 @@ typedef struct Session {
     FileKind kind;
     Sink stream;           /* what the model goes to when it goes to no file: standard output */
     OutFile *model, *data; /* output_files.c: the files it goes to, open; NULL: none */
+    pt2onnx_written written;
 } Session;
 
 /* settings.c: read the caller's options into s->o and s->opt; false after E_USAGE. */

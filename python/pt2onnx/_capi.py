@@ -43,6 +43,7 @@ class Trace(Structure):
 NoteFn = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 ProgressFn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
 DumpFn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
+WrittenFn = CFUNCTYPE(None, c_void_p, c_void_p)
 SymbolicFn = CFUNCTYPE(c_int, c_void_p, c_void_p)
 WriteFn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 Texts = POINTER(c_char_p)
@@ -59,7 +60,8 @@ class Options(Structure):
                 ("keep_loops", c_int), ("domains", Texts), ("n_domains", c_size_t), ("output_dims", Texts), ("n_output_dims", c_size_t),
                 ("state", c_int), ("loops", c_int), ("module", c_char_p), ("method", c_char_p), ("model_name", c_char_p), ("dims", Texts), ("n_dims", c_size_t),
                 ("keep_inputs", Texts), ("n_keep_inputs", c_size_t), ("soft_sizes", c_int), ("unknown", c_int), ("default_dtype", c_int), ("sequence_lists", c_int), ("sandbox", c_int),
-                ("weights_type", c_int), ("change_io_types", c_int), ("float32", Texts), ("n_float32", c_size_t), ("weights_block", c_int), ("fuse", c_int)]
+                ("weights_type", c_int), ("change_io_types", c_int), ("float32", Texts), ("n_float32", c_size_t), ("weights_block", c_int), ("fuse", c_int),
+                ("on_written", WrittenFn)]
 
     def __init__(self, **fields):
         """Lists of texts by their name alone; callbacks as Python functions. Everything that C looks at is kept here."""
@@ -79,7 +81,7 @@ class Options(Structure):
 
 
 TEXT_LISTS = ("inputs", "output_names", "rules", "limits", "symbolic_names", "rename_inputs", "rename_outputs", "domains", "keep_inputs", "output_dims", "dims", "float32")
-CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_dump": DumpFn, "symbolic": SymbolicFn}
+CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_dump": DumpFn, "on_written": WrittenFn, "symbolic": SymbolicFn}
 
 
 class ConversionError(RuntimeError):
