@@ -50,3 +50,16 @@ def test_exported(model, decomposed, tmp_path):
     torch.export.save(program, str(path))
     oracle.converted(path, out)
     oracle.run(out, [([t.numpy() for t in RUNS[0]], [t.numpy() for t in program.module()(*RUNS[0])])])
+
+
+class BoolPowers(nn.Module):
+    def forward(self, x, y):
+        return torch._foreach_pow([x, y], [True, False]) + torch._foreach_pow([x, y], True)
+
+
+def test_exported_powers_of_bools(tmp_path):
+    """torch 2.13 records int64 for them and computes bools."""
+    xs = torch.tensor([True, False]), torch.tensor([False, True])
+    torch.export.save(torch.export.export(BoolPowers(), xs), str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([t.numpy() for t in xs], [t.numpy() for t in BoolPowers()(*xs)])])

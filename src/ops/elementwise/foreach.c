@@ -89,6 +89,18 @@ static Value call_norms(Op *op)
     return call_each(op);
 }
 
+/* torch 2.13 records int64 for a bool to the power of a bool, and computes a bool: bool_power(). */
+static Value call_powers(Op *op)
+{
+    Value v = call_each(op);
+    for (int64_t i = 0; v.tag == V_LIST && i < v.list->n; i++) {
+        Value item = v.list->at[i].v;
+        if (item.tag == V_TENSOR && tensor_type(item.t)->dtype == DT_BOOL)
+            record_note_erred(op->cx, tensor_read(op->g, item.t));
+    }
+    return v;
+}
+
 #define EACH(one, schema_line) \
     { .kind = ROW_EACH, .schema = "aten::_foreach_" schema_line, .call = call_each, .text = (one) }
 #define UNARY_EACH(one) EACH(one, one "(Tensor[] self) -> Tensor[]")
@@ -149,7 +161,10 @@ const OpRow ops_foreach[] = {
     OLDER("aten::_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
     OLDER("aten::_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
     OLDER("aten::_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]"),
-    EACH("pow", "pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]"),
+    { .kind = ROW_EACH,
+      .schema = "aten::_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]",
+      .call = call_powers,
+      .text = "pow" },
     OLDER("aten::_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]"),
     OLDER("aten::_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]"),
     OLDER("aten::_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]"),
