@@ -214,3 +214,51 @@ def test_dynamic_layer(name, scale, tmp_path):
     want, path = saved(make(), x, tmp_path)
     for got in both_sessions(path, x):
         assert numpy.abs(got - want).max() <= 1e-6 * max(1, numpy.abs(want).max())
+
+
+# ---- what torchao's convert_pt2e writes: the operators on floats, between quantize and dequantize ----
+
+class Converted(torch.nn.Module):
+    """The form of a network that prepare_pt2e and convert_pt2e have quantised, with and without training before: weights by channel, inputs and results with one scale."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+        for name, shape in (("conv", (16, 8, 3, 3)), ("linear", (4, 16))):
+            weight = torch.randn(shape) * 0.2
+            scales = weight.abs().flatten(1).amax(1) / 127
+            self.register_buffer(name, torch.clamp(torch.round(weight / scales.reshape(-1, *[1] * (len(shape) - 1))), -128, 127).to(torch.int8))
+            self.register_buffer(name + "_scales", scales)
+            self.register_buffer(name + "_zeros", torch.zeros(shape[0], dtype=torch.int64))
+            self.register_buffer(name + "_bias", torch.randn(shape[0]))
+
+    def rounded(self, x, scale, zero):
+        steps = torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero, 0, self.most, torch.uint8)
+        return torch.ops.quantized_decomposed.dequantize_per_tensor(steps, scale, zero, 0, self.most, torch.uint8)
+
+    def weight(self, name):
+        scales, zeros = getattr(self, name + "_scales"), getattr(self, name + "_zeros")
+        return torch.ops.quantized_decomposed.dequantize_per_channel(getattr(self, name), scales, zeros, 0, -128, 127, torch.int8)
+
+    def forward(self, x):
+        x = self.rounded(x, 0.05, 60)
+        x = self.rounded(torch.relu(aten.conv2d(x, self.weight("conv"), self.conv_bias)), 0.06, 0)
+        x = self.rounded(x.mean([2, 3]), 0.05, 0)
+        return self.rounded(aten.linear(x, self.weight("linear"), self.linear_bias), 0.04, 60)
+
+
+@pytest.mark.parametrize("most", [255, 127])
+def test_converted_by_pt2e(most, tmp_path):
+    import torch.ao.quantization.fx._decomposed                     # noqa: F401  (the operators)
+    torch.manual_seed(0)
+    model, x = Converted(most).eval(), torch.randn(IMAGE)
+    torch.export.save(torch.export.export(model, (x,)), str(tmp_path / "model.pt2"))
+    out = tmp_path / "model.onnx"
+    oracle.converted(tmp_path / "model.pt2", out)
+    # Two layers lie behind each other: where the first is a step off, the mean of 100 numbers is a hundredth, and the result at most a step
+    within_a_step(out, x, model(x).numpy(), 0.04, share=0.2)
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    onnxruntime.InferenceSession(str(out), options, providers=["CPUExecutionProvider"])
+    run = [n.op_type for n in onnx.load(options.optimized_model_filepath).graph.node]
+    assert {"QLinearConv", "QGemm"} <= set(run) and not {"Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul"} & set(run)

@@ -6,7 +6,7 @@
  * blocks becomes two, [blocks, size]; scales and zero points are reshaped to 1 along the axes
  * within a block. [4, 6] in blocks of [1, 3] is [4, 2, 3], its scales [4, 2] are [4, 2, 1].
  * Integers of fewer than 8 bits are stored as int8 or uint8 here, so ONNX's operators do not serve:
- * everything is the formula. */
+ * everything is the formula, but for torchao's weights from opset 21 on. */
 #include "ops/quantized/quantized.h"
 
 typedef struct Blocks {
@@ -163,6 +163,23 @@ static Ox lower_quantize_affine(Op *op)
     return ox_cast(op->g, v, t);
 }
 
+/* DequantizeLinear of a weight [rows, columns] whose blocks lie along its rows, from opset 21 on:
+ * the file keeps its bytes. NULL where that does not serve: the formula does then. zero may be
+ * NULL. */
+static Ox dequantized_in_blocks(Op *op, Ox v, Ox scale, Ox zero, Dims size)
+{
+    int64_t block;
+    if (op->g->target < 21 || v->kind != OX_CONST || !eight_bits(ox_dtype(v)) || ox_rank(v) != 2 ||
+        ox_dtype(scale) != DT_FLOAT || ox_rank(scale) != 2 || size.n != 2 ||
+        !dim_is(size.at[0], 1) || !dim_known(size.at[1], &block) || block < 2)
+        return NULL;
+    Ox point = zero && ox_rank(zero) == 2 ? ox_cast(op->g, zero, ox_dtype(v)) : NULL;
+    if (zero && !point)
+        return NULL;
+    return ox_make(op->g, "DequantizeLinear", INPUTS(v, scale, point),
+                   ATTRS(INT("axis", 1), INT("block_size", block)));
+}
+
 static Ox lower_dequantize_affine(Op *op)
 {
     Ox v = arg(op, "input");
@@ -174,6 +191,9 @@ static Ox lower_dequantize_affine(Op *op)
     if (!need_rank(op, v, 2, &rank) || !ox_ok(scale) ||
         !blocks_of(op, v, arg_dims(op, "block_size"), &b))
         return POISON;
+    Ox kept = dequantized_in_blocks(op, v, scale, zero, arg_dims(op, "block_size"));
+    if (kept)
+        return ox_ok(kept) ? ox_cast(op->g, kept, to) : kept;
     Ox x = from_blocks(op, v, scale, zero, &b, promote_types(to, ox_dtype(scale)));
     return ox_cast(op->g, x, to);
 }
