@@ -59,8 +59,8 @@ def own_tensors(program, model):
     return program
 
 
-@pytest.mark.parametrize("make, form, shapes, ints, least", NETWORKS)
-def test_one_graph(make, form, shapes, ints, least, tmp_path):
+@pytest.mark.parametrize("make, form, shapes, ints", NETWORKS)
+def test_one_graph(make, form, shapes, ints, tmp_path):
     seen = {}
     torch.manual_seed(1)
     with torch.no_grad(), warnings.catch_warnings():
