@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve clean help
+.PHONY: build install run example check test corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -97,10 +97,14 @@ web-test: web           ## the page in a real Chromium: five models converted, r
 	tools/setup test
 	$(MAKE) --no-print-directory build
 	$(T213) web/test/prepare.py $(PT2ONNX_CACHE)
-	cd web && PT2ONNX_BUILD=$(abspath $(BUILD)) PT2ONNX_CACHE=$(abspath $(PT2ONNX_CACHE)) node --test test/
+	cd web && PT2ONNX_BUILD=$(abspath $(BUILD)) PT2ONNX_CACHE=$(abspath $(PT2ONNX_CACHE)) node --test --test-concurrency=1 test/
 
 web-serve: web          ## the page on this machine: http://localhost:8000, PORT=N for another
 	cd web && node serve.mjs $(PORT)
+
+web-viewer:             ## web/viewer/view.html, the page of `pt2onnx view`, after a change of the viewer
+	tools/setup web
+	cd web && node build.mjs --viewer viewer/view.html
 
 clean:                  ## remove what was built; environments and models stay
 	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm web/dist

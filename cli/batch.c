@@ -62,7 +62,7 @@ static void replace_running(pid_t old, pid_t new)
 
 /* ---- outputs ---- */
 
-char *batch_output(const char *model, const char *folder)
+char *batch_output(const char *model, const char *folder, const char *suffix)
 {
     const char *slash = strrchr(model, '/');
     const char *base = slash ? slash + 1 : model;
@@ -72,9 +72,9 @@ char *batch_output(const char *model, const char *folder)
     size_t stem = dot && dot > base ? (size_t)(dot - from) : strlen(from);
     size_t lead = strlen(into);
     bool joined = lead > 0 && into[lead - 1] != '/';
-    char *out = malloc(lead + joined + stem + sizeof ".onnx");
+    char *out = malloc(lead + joined + stem + strlen(suffix) + 1);
     if (out)
-        sprintf(out, "%s%s%.*s.onnx", into, joined ? "/" : "", (int)stem, from);
+        sprintf(out, "%s%s%.*s%s", into, joined ? "/" : "", (int)stem, from, suffix);
     return out;
 }
 
@@ -373,7 +373,7 @@ static bool make_jobs(Batch *b, const char *const *models, const char *folder, b
     for (size_t i = 0; i < b->n; i++) {
         b->job[i] = (Job){ .model = models[i], .from = { -1, -1 } };
         if (writes)
-            b->job[i].output = batch_output(models[i], folder);
+            b->job[i].output = batch_output(models[i], folder, ".onnx");
         if (writes && !b->job[i].output)
             return false;
     }

@@ -2,7 +2,7 @@
 #ifndef PT2ONNX_CLI_COMMANDS_H
 #define PT2ONNX_CLI_COMMANDS_H
 
-typedef enum { DO_CHECK, DO_SHOW, DO_OPS, DO_LIMITS, DO_HELP, DO_COMPLETIONS } Action;
+typedef enum { DO_CHECK, DO_SHOW, DO_VIEW, DO_OPS, DO_LIMITS, DO_HELP, DO_COMPLETIONS } Action;
 
 typedef struct Command {
     const char *name;
@@ -11,7 +11,7 @@ typedef struct Command {
     Action action;
 } Command;
 
-enum { N_COMMANDS = 6 };
+enum { N_COMMANDS = 7 };
 extern const Command commands[N_COMMANDS];
 
 #endif

@@ -147,7 +147,7 @@ static bool is_folder(const char *path)
 
 static int convert_to_default(const CommandLine *l, const char *model, const char *folder)
 {
-    char *output = batch_output(model, folder);
+    char *output = batch_output(model, folder, ".onnx");
     if (!output) {
         fprintf(stderr, "%s: out of memory\n", program);
         return PT2ONNX_UNREADABLE;
@@ -174,6 +174,34 @@ static int convert(const CommandLine *l, const char *const *models, size_t n)
 static int check(const CommandLine *l, const char *const *models, size_t n)
 {
     return n > 1 ? batch_run(l, models, n, NULL, false, check_one) : check_one(l, models[0], NULL);
+}
+
+static int view_into(const CommandLine *l, const char *file, const char *output)
+{
+    Messages m = messages_begin(l);
+    pt2onnx_options o = command_line_request(l);
+    messages_listen(&m, &o);
+    pt2onnx_error *e = NULL;
+    pt2onnx_status status = pt2onnx_view(file, output, &o, &e);
+    messages_end(&m, file, output, status, e);
+    if (status == PT2ONNX_OK && l->verbose && !l->quiet && !l->json)
+        fprintf(stderr, "wrote %s\n", output);
+    pt2onnx_error_free(e);
+    return end_output((int)status);
+}
+
+static int view(const CommandLine *l, const char *file)
+{
+    if (l->output && !is_folder(l->output))
+        return view_into(l, file, l->output);
+    char *output = batch_output(file, l->output, ".html");
+    if (!output) {
+        fprintf(stderr, "%s: out of memory\n", program);
+        return PT2ONNX_UNREADABLE;
+    }
+    int status = view_into(l, file, output);
+    free(output);
+    return status;
 }
 
 /* ---- which command ---- */
@@ -220,6 +248,7 @@ static int do_command(const CommandLine *l, const Command *c)
     switch (c->action) {
     case DO_CHECK:       return check(l, arguments, n);
     case DO_SHOW:        return show(l, subject);
+    case DO_VIEW:        return view(l, subject);
     case DO_OPS:         return describe(l, subject);
     case DO_LIMITS:      return describe(l, "limits");
     case DO_HELP:        return help(subject);

@@ -11,6 +11,8 @@ const Command commands[N_COMMANDS] = {
       DO_CHECK },
     { "show", "FILE", "print inputs, modules, weights and program of a .pt, .pt2 or .onnx",
       DO_SHOW },
+    { "view", "FILE", "write a page that shows the graph of a .pt, .pt2 or .onnx in a browser",
+      DO_VIEW },
     { "ops", "[NAME]",
       "the operators that can be converted, or one of them: aten::gelu, onnx::Resize", DO_OPS },
     { "limits", "", "what --limit can raise", DO_LIMITS },

@@ -166,6 +166,9 @@ typedef struct pt2onnx_options {
     int weights_block; /* int8 and int4: how many elements share a scale, 16 to 256; 0: 32 */
     int fuse;          /* operators of com.microsoft may be written, for PT2ONNX_TARGET_ORT */
     void (*on_written)(void *user, const pt2onnx_written *w); /* the model is there, whole */
+    void (*on_source)(void *user, const char *place,
+                      const char *text); /* each line of the user's program that nodes came from:
+                                            "net.py:41" and its text, if the file has it */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }
@@ -187,6 +190,11 @@ PT2ONNX_API pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_option
  * `write`. */
 PT2ONNX_API pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user,
                                         const pt2onnx_options *o, pt2onnx_error **e);
+/* Write `out`, one HTML page that shows the graph of a .pt, .pt2 or .onnx in a browser: the model
+ * as it would be converted, without the numbers of its weights, and the lines of source it came
+ * from. */
+PT2ONNX_API pt2onnx_status pt2onnx_view(const char *file, const char *out, const pt2onnx_options *o,
+                                        pt2onnx_error **e);
 /* What the program knows: operators ("" all, "aten::asinh" one, "onnx::Resize" one of ONNX's),
  * limits ("limits"). */
 PT2ONNX_API pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user,

@@ -483,6 +483,8 @@ static Graph *finished(Session *s, Program *p, ModelInfo *info)
     Graph *g = p ? build(s, p) : NULL;
     if (g)
         *info = model_info(s, p, g);
+    if (g && s->o.on_source)
+        graph_lines(s->cx, g, s->o.on_source, s->o.user);
     return g;
 }
 
@@ -630,6 +632,27 @@ pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_u
                             const pt2onnx_options *o, pt2onnx_error **e)
 {
     Call c = { .work = show_file, .write = write, .user = write_user };
+    return run_call(&c, file, o, e);
+}
+
+/* The page has no weights: none need a file beside it. */
+static bool view_file(Call *c)
+{
+    Session *s = &c->s;
+    s->opt.weights = WEIGHTS_INLINE;
+    if (!open_file(s) || !outputs_open(s, c->out) || !shut_door(s))
+        return false;
+    if (s->kind == FILE_ONNX)
+        return view_write(s, NULL, NULL);
+    ModelInfo info;
+    Graph *g = finished(s, load(s), &info);
+    return g && view_write(s, g, &info);
+}
+
+pt2onnx_status pt2onnx_view(const char *file, const char *out, const pt2onnx_options *o,
+                            pt2onnx_error **e)
+{
+    Call c = { .work = view_file, .out = out };
     return run_call(&c, file, o, e);
 }
 

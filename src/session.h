@@ -42,6 +42,14 @@ void symbolics_register(Session *s);
 MUST_USE bool show_program(Session *s, Program *p, Buf *out);
 MUST_USE bool show_onnx(Session *s, Buf *out);
 
+/* view.c */
+/* The page of a model, into s->model or the stream; g NULL: s->src is an ONNX file. */
+MUST_USE bool view_write(Session *s, Graph *g, ModelInfo *info);
+/* Each line of the user's program that nodes came from, once: "net.py:41" and its text. Lines whose
+ * text the file does not hold are left out. */
+void graph_lines(Ctx *cx, const Graph *g,
+                 void (*tell)(void *user, const char *place, const char *text), void *user);
+
 /* describe.c */
 MUST_USE bool describe(Ctx *cx, const char *what, Buf *out);
 /* describe_forms.c: names that are no operators on tensors; of one, false when it is none */

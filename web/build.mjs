@@ -1,5 +1,6 @@
 // build.mjs - the page into web/dist: node build.mjs [--wasm FOLDER]. FOLDER has pt2onnx.js and pt2onnx.wasm of
 // web/wasm/CMakeLists.txt. What is in web/dist afterwards is all that a server needs.
+// node build.mjs --viewer FILE writes the page of `pt2onnx view` instead, which is web/viewer/view.html.
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -8,7 +9,7 @@ import { parseArgs } from 'node:util';
 import esbuild from 'esbuild';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const { values } = parseArgs({ options: { wasm: { type: 'string', default: join(here, '../build-wasm') } } });
+const { values } = parseArgs({ options: { wasm: { type: 'string', default: join(here, '../build-wasm') }, viewer: { type: 'string' } } });
 const wasm = resolve(values.wasm);
 const dist = join(here, 'dist');
 const usual = { bundle: true, format: 'esm', target: ['chrome109', 'firefox115', 'safari16'], minify: true, logLevel: 'warning' };
@@ -65,15 +66,28 @@ function licenses() {
   writeFileSync(join(dist, 'licenses.txt'), parts.join('\n\n'));
 }
 
-rmSync(dist, { recursive: true, force: true });
-mkdirSync(dist);
-copy(join(here, 'src'), ['index.html']);
-writeFileSync(join(dist, 'page.css'), ['src/page.css', 'viewer/viewer.css'].map((name) => readFileSync(join(here, name), 'utf8')).join('\n'));
-copy(join(here, 'static'), readdirSync(join(here, 'static')));
-copy(wasm, ['pt2onnx.wasm']);
-copy(join(here, '../examples'), ['digits_cnn.pt2']);
-copy(join(here, 'node_modules/onnxruntime-web/dist'), ['ort-wasm-simd-threaded.wasm']);
-await bundle(['page.js', 'convert-worker.js', 'run-worker.js']);
-licenses();
-await serviceWorker();
-writeFileSync(join(dist, '.nojekyll'), '');       // so that static hosts serve every file as it is
+/** web/viewer/view.html, which is committed: the program has it in itself, and is built without npm. */
+async function viewPage() {
+  const { outputFiles } = await esbuild.build({ ...usual, format: 'iife', entryPoints: [join(here, 'viewer/view.js')], plugins: [inline], write: false });
+  const css = await esbuild.transform(['src/page.css', 'viewer/viewer.css'].map((name) => readFileSync(join(here, name), 'utf8')).join('\n'), { loader: 'css', minify: true });
+  const page = readFileSync(join(here, 'viewer/view.template.html'), 'utf8')
+    .replace('/*STYLE*/', () => css.code.trim()).replace('/*SCRIPT*/', () => outputFiles[0].text.trim());
+  writeFileSync(resolve(values.viewer), page);
+}
+
+async function page() {
+  rmSync(dist, { recursive: true, force: true });
+  mkdirSync(dist);
+  copy(join(here, 'src'), ['index.html']);
+  writeFileSync(join(dist, 'page.css'), ['src/page.css', 'viewer/viewer.css'].map((name) => readFileSync(join(here, name), 'utf8')).join('\n'));
+  copy(join(here, 'static'), readdirSync(join(here, 'static')));
+  copy(wasm, ['pt2onnx.wasm']);
+  copy(join(here, '../examples'), ['digits_cnn.pt2']);
+  copy(join(here, 'node_modules/onnxruntime-web/dist'), ['ort-wasm-simd-threaded.wasm']);
+  await bundle(['page.js', 'convert-worker.js', 'run-worker.js']);
+  licenses();
+  await serviceWorker();
+  writeFileSync(join(dist, '.nojekyll'), '');       // so that static hosts serve every file as it is
+}
+
+await (values.viewer ? viewPage() : page());

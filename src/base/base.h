@@ -274,7 +274,8 @@ MUST_USE bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n);
  * callback. */
 struct Sink {
     int fd;
-    bool (*write)(void *user, const void *p, size_t n); /* used when fd is -1 */
+    bool (*write)(void *user, const void *p, size_t n); /* used when fd is -1; NULL: the bytes go
+                                                           nowhere, and are not read */
     void *user;
     uint64_t at; /* bytes written so far */
 };

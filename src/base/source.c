@@ -435,7 +435,7 @@ void sources_close(Ctx *cx)
 bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
 {
     if (s->fd < 0) {
-        if (n > 0 && !s->write(s->user, p, n))
+        if (n > 0 && s->write && !s->write(s->user, p, n))
             return fail(cx, E_IO, "the receiver of the output stopped it");
         s->at += n;
         return true;
@@ -552,6 +552,10 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
         return true;
     if (!in_range(cx, b))
         return false;
+    if (s->fd < 0 && !s->write) {
+        s->at += b.len;
+        return true;
+    }
     switch (b.src->kind) {
     case SRC_MEMORY: return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
     case SRC_RECIPE: return copy_recipe(cx, s, b);

@@ -553,6 +553,53 @@ static void test_a_file_cut_short_is_refused(void **state)
     free(m.at);
 }
 
+/* Two graphs that differ in the size of a weight. */
+static Graph *sum_with(Ctx *cx, int64_t n)
+{
+    Graph *g = graph_new(cx, NULL, NULL);
+    Ox w = constant(g, floats(cx, n, "fc.weight"));
+    Ox x = graph_input(g, str_of(cx, "x"), vec(cx, n));
+    graph_output(g, OP(g, "Add", vec(cx, n), x, w), str_of(cx, "y"));
+    return g;
+}
+
+static void test_a_thin_file_has_all_but_large_weights(void **state)
+{
+    Ctx *cx = *state;
+    static const int64_t sizes[] = { 3, 100, 300, 40000 };
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        Memory m = written(sum_with(cx, sizes[i]));
+        Memory thin = { 0 };
+        Sink out = { .fd = -1, .write = collect, .user = &thin };
+        assert_true(wire_thin(cx, source_memory(cx, m.at, m.n), &out));
+        assert_true(out.at == thin.n);
+        bool is_small = sizes[i] * 4 < 900;
+        assert_true(is_small ? thin.n == m.n && memcmp(thin.at, m.at, m.n) == 0
+                             : thin.n < 300 && thin.n < m.n - (uint64_t)sizes[i] * 4);
+        assert_true(holds(thin, "fc.weight") && holds(thin, "Add"));
+        free(m.at);
+        free(thin.at);
+    }
+}
+
+static void test_a_thin_file_cut_short_is_refused(void **state)
+{
+    Memory m = written(sum_with(*state, 300));
+    for (size_t n = 1; n < m.n; n += 7) {
+        Ctx *cx = ctx_new();
+        Memory thin = { 0 };
+        Sink out = { .fd = -1, .write = collect, .user = &thin };
+        uint8_t *cut = malloc(n);
+        memcpy(cut, m.at, n);
+        if (!wire_thin(cx, source_memory(cx, cut, n), &out))
+            assert_int_equal(cx->error.code, E_FORMAT);
+        ctx_free(cx);
+        free(cut);
+        free(thin.at);
+    }
+    free(m.at);
+}
+
 static void test_ir_versions(void **state)
 {
     (void)state;
@@ -582,6 +629,8 @@ int main(void)
         TEST(test_two_gigabytes),
         TEST(test_like_named_things_are_linear),
         TEST(test_a_file_cut_short_is_refused),
+        TEST(test_a_thin_file_has_all_but_large_weights),
+        TEST(test_a_thin_file_cut_short_is_refused),
         TEST(test_ir_versions),
     };
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);

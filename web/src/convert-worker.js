@@ -18,6 +18,7 @@ function post(message) {
 
 async function load(compiled) {
   const chunks = [];
+  const lines = {};
   const library = await createLibrary({
     instantiateWasm(imports, done) {
       WebAssembly.instantiate(compiled, imports).then((instance) => {
@@ -28,11 +29,12 @@ async function load(compiled) {
     },
     onNote: (kind, text) => post({ type: 'note', kind: NOTES[kind], text }),
     onProgress: (stage, share) => post({ type: 'progress', stage, share }),
+    onSource: (place, text) => { lines[place] = text; },
     onText: (bytes) => chunks.push(bytes),
     print: (text) => post({ type: 'log', text }),
     printErr: (text) => post({ type: 'log', text }),
   });
-  return { library, text: () => chunks.map((bytes) => decoder.decode(bytes, { stream: true })).join('') + decoder.decode() };
+  return { library, lines, text: () => chunks.map((bytes) => decoder.decode(bytes, { stream: true })).join('') + decoder.decode() };
 }
 
 // What the browser throws where a process would be killed: its own stack or its memory is used up.
@@ -44,7 +46,7 @@ function message(name, error) {
 
 onmessage = async ({ data: { module, file, name, action, options } }) => {
   const start = performance.now();
-  const { library, text } = await load(module);
+  const { library, lines, text } = await load(module);
   const { FS, BLOBFS } = library;
   const out = name.replace(/\.[^.]*$/, '') + '.onnx';
   FS.mkdir('/model');
@@ -67,5 +69,5 @@ onmessage = async ({ data: { module, file, name, action, options } }) => {
     done.files = FS.readdir('.').filter((f) => f === out || f === out + '.data').sort()
       .map((f) => ({ name: f, blob: BLOBFS.blob(f) }));
   peak = memory.buffer.byteLength;
-  post({ ...done, text: text(), memory: peak, milliseconds: performance.now() - start });
+  post({ ...done, lines, text: text(), memory: peak, milliseconds: performance.now() - start });
 };

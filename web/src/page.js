@@ -236,7 +236,7 @@ async function convert() {
     });
     showResult(result, notes);
     if (result.status === 0)
-      await showModel({ name: result.files[0].name, files: result.files });
+      await showModel({ name: result.files[0].name, files: result.files, lines: result.lines });
   } catch (error) {
     if (error instanceof Stopped)
       $('stage').textContent = t('stopped');
@@ -314,7 +314,7 @@ async function drawPicture() {
   state.viewer?.end();
   const viewer = state.viewer = new Viewer($('viewer'), { t, name: result.name.replace(/\.onnx$/, '') });
   try {
-    await viewer.show(result.files[0].blob, { beside: (name) => result.files.find((file) => file.name === name)?.blob });
+    await viewer.show(result.files[0].blob, { lines: result.lines, beside: (name) => result.files.find((file) => file.name === name)?.blob });
     if (state.viewer !== viewer)
       return;
     state.runner?.end();

@@ -43,6 +43,14 @@ test('the digits example: nodes, types, weights, the line of source and its node
   assert.equal(await side.locator('.lines [aria-pressed=true] .n').first().innerText(), '36');
 });
 
+test('a script: the text of each line of source', async () => {
+  const { page } = site;
+  await draw(page, join(top, 'examples/digits_cnn.pt'), ['x:float32[N,1,8,8]']);
+  await page.getByRole('button', { name: 'Source' }).click();
+  await page.getByText('return self.fc(self.drop(torch.flatten(x, 1)))').click();
+  assert.equal(await page.locator('#viewer .found .title').textContent(), 'Reshape');
+});
+
 test('a weight has the range and mean that numpy finds', async () => {
   const { page } = site;
   await draw(page, digits);

@@ -154,7 +154,7 @@ export class Panel {
     const places = readable(tensor, view.blob, view.beside);
     const to = h('div', {});
     if (!places)
-      to.append(h('p', { className: 'quiet small' }, tensor.external && view.blob && view.dataAtHand ? view.t('elsewhereFile', tensor.external.location) : view.t('elsewhere')));
+      to.append(h('p', { className: 'quiet small' }, tensor.external && view.dataAtHand ? view.t('elsewhereFile', tensor.external.location) : view.t('elsewhere')));
     else if (elements(tensor.dims) <= FEW)
       firstNumbers(tensor, places, FEW).then((all) => to.append(h('code', {}, `[${all.map(numberText).join(', ')}]`)));
     else

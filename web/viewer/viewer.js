@@ -56,11 +56,11 @@ export class Viewer {
 
   /**
    * @param {Blob} blob the .onnx
-   * @param {{beside?: (name: string) => Blob | undefined, lines?: Object<string, string>, numbers?: boolean}} more files of weights,
-   *   texts of lines of source, and whether the weights' numbers are in blob
+   * @param {{beside?: (name: string) => Blob | undefined, lines?: Object<string, string>, dataAtHand?: boolean}} more files of weights,
+   *   texts of lines of source, and whether files of weights could be at hand
    */
-  async show(blob, { beside = () => undefined, lines = {}, numbers = true } = {}) {
-    Object.assign(this, { beside, lines, blob: numbers ? blob : null, dataAtHand: numbers });
+  async show(blob, { beside = () => undefined, lines = {}, dataAtHand = true } = {}) {
+    Object.assign(this, { beside, lines, blob, dataAtHand });
     const model = await readModel(blob);
     this.tree = new Tree(model);
     this.detail();

@@ -5,7 +5,7 @@
 // (web_copy, which glue.c makes copy_file_range of) puts a slice of the one into the list of the other. What the library
 // writes itself is gathered and handed to the browser a megabyte at a time, which keeps it outside our memory.
 //
-// The other functions here are what the library tells: they call Module.onNote, onProgress and onText.
+// The other functions here are what the library tells: they call Module.onNote, onProgress, onSource and onText.
 
 mergeInto(LibraryManager.library, {
   $BLOBFS__deps: ['$FS', '$MEMFS'],
@@ -149,5 +149,6 @@ mergeInto(LibraryManager.library, {
   },
   web_note: function(kind, text) { Module['onNote'](kind, UTF8ToString(text)); },
   web_progress: function(stage, share) { Module['onProgress'](UTF8ToString(stage), share); },
+  web_source: function(place, text) { Module['onSource'](UTF8ToString(place), UTF8ToString(text)); },
   web_text: function(at, n) { Module['onText'](HEAPU8.slice(at, at + n)); },
 });

@@ -20,6 +20,7 @@
 void web_note(int kind, const char *text);
 void web_progress(const char *stage, double share);
 void web_text(const void *bytes, size_t n);
+void web_source(const char *place, const char *text);
 double web_copy(int from, double at, int to, double n); /* bytes, or -1: not two Blobs */
 int web_read(int from, double at, void *out, size_t n); /* bytes, or -1 */
 
@@ -169,6 +170,12 @@ static void on_progress(void *user, const char *stage, double share)
     web_progress(stage, share);
 }
 
+static void on_source(void *user, const char *place, const char *text)
+{
+    (void)user;
+    web_source(place, text);
+}
+
 static int on_text(void *user, const void *bytes, size_t n)
 {
     (void)user;
@@ -188,6 +195,7 @@ static const pt2onnx_options *options(void)
     o.n_dims = dims.n;
     o.on_note = on_note;
     o.on_progress = on_progress;
+    o.on_source = on_source;
     return &o;
 }
 

@@ -39,6 +39,8 @@ uint64_t wire_size(Ctx *cx, Graph *g,
 bool wire_fits(
     Ctx *cx, Graph *g,
     const ModelInfo *info); /* in one file? The size is computed only when it is near the limit */
+/* An ONNX file without the numbers of its large initializers. */
+MUST_USE bool wire_thin(Ctx *cx, Source *file, Sink *out);
 /* An ONNX file back as a graph, types as written, nothing inferred (for show, tests, fuzzing). */
 Graph *wire_read(Ctx *cx, Source *file, ModelInfo *info);
 
