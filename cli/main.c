@@ -88,13 +88,45 @@ static int to_stdout(void *user, const void *bytes, size_t n)
     return fwrite(bytes, 1, n, stdout) == n ? 0 : 1;
 }
 
+/* On a terminal headings are bold: the first line, and what stands behind an empty one. */
+static int to_terminal(void *user, const void *bytes, size_t n)
+{
+    const char *s = bytes;
+    const char *end = s + n;
+    bool heading = true;
+    (void)user;
+    while (s < end) {
+        const char *newline = memchr(s, '\n', (size_t)(end - s));
+        const char *stop = newline ? newline : end;
+        bool bold = heading && *s != ' ' && *s != '\n';
+        fprintf(stdout, bold ? "\033[1m%.*s\033[0m" : "%.*s", (int)(stop - s), s);
+        if (newline)
+            putchar('\n');
+        heading = *s == '\n';
+        s = stop + (newline != NULL);
+    }
+    return ferror(stdout) ? 1 : 0;
+}
+
+/* https://no-color.org: set and not empty. */
+static bool has_colour(void)
+{
+    const char *no = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    bool dumb = terminal && strcmp(terminal, "dumb") == 0;
+    return isatty(STDOUT_FILENO) && !dumb && !(no && *no);
+}
+
 static int show(const CommandLine *l, const char *file)
 {
     Messages m = messages_begin(l);
     pt2onnx_options o = command_line_request(l);
     messages_listen(&m, &o);
     pt2onnx_error *e = NULL;
-    pt2onnx_status status = pt2onnx_show(file, to_stdout, NULL, &o, &e);
+    o.show_json = l->json;
+    pt2onnx_write write = has_colour() && !l->json ? to_terminal : to_stdout;
+    pt2onnx_status status = pt2onnx_show(file, write, NULL, &o, &e);
+    m.json = m.json && status != PT2ONNX_OK; /* else the object is out already */
     messages_end(&m, file, NULL, status, e);
     pt2onnx_error_free(e);
     return end_output((int)status);

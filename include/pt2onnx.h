@@ -169,6 +169,7 @@ typedef struct pt2onnx_options {
     void (*on_source)(void *user, const char *place,
                       const char *text); /* each line of the user's program that nodes came from:
                                             "net.py:41" and its text, if the file has it */
+    int show_json; /* pt2onnx_show writes one object of JSON instead of text */
 } pt2onnx_options;
 
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }

@@ -375,19 +375,6 @@ static void add_notes(Ctx *cx, ModelInfo *info)
     }
 }
 
-static void json_quote(Buf *b, Str s)
-{
-    buf_str(b, "\"");
-    for (uint32_t i = 0; i < s->len; i++) {
-        unsigned char c = (unsigned char)s->s[i];
-        if (c < 0x20)
-            buf_fmt(b, "\\u%04x", c);
-        else
-            buf_fmt(b, c == '"' || c == '\\' ? "\\%c" : "%c", c);
-    }
-    buf_str(b, "\"");
-}
-
 /* {"total": "total.next"}: inputs with a default, and the outputs that are their values for the
  * next run. */
 static void add_state(Ctx *cx, const Program *p, ModelInfo *info)
@@ -395,9 +382,9 @@ static void add_state(Ctx *cx, const Program *p, ModelInfo *info)
     Buf b = buf_new(cx);
     for (uint32_t i = 0; i < p->n_state; i++) {
         buf_str(&b, i ? ", " : "{");
-        json_quote(&b, p->state[i].input);
+        buf_json(&b, p->state[i].input);
         buf_str(&b, ": ");
-        json_quote(&b, p->state[i].output);
+        buf_json(&b, p->state[i].output);
     }
     if (!b.n)
         return;
@@ -606,11 +593,13 @@ pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onn
 
 /* ---- showing ---- */
 
-/* Without the control characters that a file may have put into it. */
+/* Without the control characters that a file may have put into it; JSON has none. */
 static bool send(Call *c, Buf *b)
 {
     Ctx *cx = c->s.cx;
-    Str text = ctx_failed(cx) ? NULL : text_printable(cx, buf_done(b), SIZE_MAX - 1);
+    Str text = ctx_failed(cx) ? NULL : buf_done(b);
+    if (text && !c->s.o.show_json)
+        text = text_printable(cx, text, SIZE_MAX - 1);
     return !ctx_failed(cx) &&
         (b->n == 0 || c->write(c->user, text->s, text->len) == 0 ||
          fail(cx, E_IO, "the output was refused"));

@@ -38,7 +38,7 @@ const char *path_base(const char *path); /* behind the last slash */
 /* symbolic.c: the operators that the caller lowers itself */
 void symbolics_register(Session *s);
 
-/* show.c */
+/* show.c: as text, or as JSON when the caller asks for that (show.h) */
 MUST_USE bool show_program(Session *s, Program *p, Buf *out);
 MUST_USE bool show_onnx(Session *s, Buf *out);
 

@@ -1,45 +1,159 @@
-/* show.c - a saved program or an ONNX model as text, for people: what goes in and out, the modules,
- * the weights, the program. Nothing is evaluated: what stands here is what the file says. */
-#include "session.h"
+/* show.c - a saved program or an ONNX model as text, for people: what goes in and out, the modules
+ * with their sizes, the weights, the program. */
+#include "show.h"
 
-#include "onnx/wire/model_file.h"
+/* ---- columns ---- */
+
+enum { MOST_COLUMNS = 5 };
+
+/* Rows of cells, each column as wide as its widest cell. A column of numbers is flush right. */
+typedef struct Columns {
+    Ctx *cx;
+    int n;
+    const char *align; /* a letter a column: l or r */
+    VEC(Str) cell;
+} Columns;
+
+static void add_row(Columns *c, const Str *cells)
+{
+    for (int i = 0; i < c->n; i++)
+        vec_push(c->cx, &c->cell, cells[i]);
+}
+
+/* Characters, not bytes: those of UTF-8 that continue one do not count. */
+static size_t text_width(Str s)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->len; i++)
+        n += ((unsigned char)s->s[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The blanks before a cell are put with it, so that a row ends with its last cell that has text. */
+static void put_cell(Buf *b, Str s, size_t *blanks, size_t width, bool right)
+{
+    size_t gap = width - text_width(s);
+    if (s->len) {
+        buf_fmt(b, "%*s", (int)(*blanks + (right ? gap : 0)), "");
+        buf_add(b, s->s, s->len);
+        *blanks = right ? 0 : gap;
+    } else {
+        *blanks += width;
+    }
+    *blanks += 2;
+}
+
+static void put_columns(Buf *b, const Columns *c)
+{
+    size_t width[MOST_COLUMNS] = { 0 };
+    for (size_t i = 0; i < c->cell.n; i++) {
+        size_t w = text_width(c->cell.at[i]);
+        size_t *most = &width[i % (size_t)c->n];
+        *most = w > *most ? w : *most;
+    }
+    size_t blanks = 2;
+    for (size_t i = 0; i < c->cell.n; i++) {
+        size_t k = i % (size_t)c->n;
+        put_cell(b, c->cell.at[i], &blanks, width[k], c->align[k] == 'r');
+        if (k + 1 < (size_t)c->n)
+            continue;
+        buf_str(b, "\n");
+        blanks = 2;
+    }
+}
+
+/* ---- words and numbers ---- */
 
 static void put_heading(Buf *b, const char *title, size_t n)
 {
     buf_fmt(b, "\n%s (%zu)\n", title, n);
 }
 
-/* "float32[64,3,7,7]" */
-static void put_const(Buf *b, const Const *k)
+/* 11689512 -> "11,689,512" */
+static Str grouped(Ctx *cx, int64_t n)
 {
-    buf_fmt(b, "%s[", dtype_name(k->dtype));
-    for (int a = 0; a < k->rank; a++)
-        buf_fmt(b, "%s%lld", a ? "," : "", (long long)k->dims[a]);
-    buf_str(b, "]");
+    Str digits = str_fmt(cx, "%lld", (long long)n);
+    Buf b = buf_new(cx);
+    for (uint32_t i = 0; i < digits->len; i++) {
+        bool first = i == 0 || digits->s[i - 1] == '-';
+        if (!first && (digits->len - i) % 3 == 0)
+            buf_str(&b, ",");
+        buf_add(&b, digits->s + i, 1);
+    }
+    return buf_done(&b);
 }
 
-/* ---- programs ---- */
-
-/* "  x: float32[N,3,224,224]", or the declared type of an input about which nothing is recorded. */
-static void put_input(Ctx *cx, Buf *b, const InputDecl *in)
+/* 46758048 -> "46.8 MB" */
+static Str bytes_text(Ctx *cx, int64_t n)
 {
-    buf_fmt(b, "  %s: ", in->name ? in->name->s : "?");
-    if (!in->known) {
-        buf_str(b, in->type ? type_expr_text(cx, in->type)->s : "Tensor");
-    } else {
-        buf_fmt(b, "%s[", dtype_name(in->dtype));
-        for (int a = 0; a < in->rank; a++) {
-            const char *comma = a ? "," : "";
-            if (in->dim[a].known >= 0)
-                buf_fmt(b, "%s%lld", comma, (long long)in->dim[a].known);
-            else
-                buf_fmt(b, "%s%s", comma, in->dim[a].expr ? in->dim[a].expr->s : "?");
-        }
-        buf_str(b, "]");
+    static const char *const unit[] = { "KB", "MB", "GB", "TB" };
+    if (n < 1000)
+        return str_fmt(cx, "%lld bytes", (long long)n);
+    double v = (double)n / 1000;
+    size_t u = 0;
+    for (; v >= 999.95 && u + 1 < COUNT(unit); u++)
+        v /= 1000;
+    return str_fmt(cx, "%.1f %s", v, unit[u]);
+}
+
+static Str const_text(Ctx *cx, const Const *k)
+{
+    Buf b = buf_new(cx);
+    buf_fmt(&b, "%s[", dtype_name(k->dtype));
+    for (int a = 0; a < k->rank; a++)
+        buf_fmt(&b, "%s%lld", a ? "," : "", (long long)k->dims[a]);
+    buf_str(&b, "]");
+    return buf_done(&b);
+}
+
+/* ---- programs: inputs and outputs ---- */
+
+/* "float32[N,3,224,224]", or the declared type of an input about which nothing is recorded. */
+static Str declared_text(Ctx *cx, const InputDecl *in)
+{
+    Buf b = buf_new(cx);
+    if (!in->known)
+        return in->type ? type_expr_text(cx, in->type) : str_of(cx, "Tensor");
+    buf_fmt(&b, "%s[", dtype_name(in->dtype));
+    for (int a = 0; a < in->rank; a++) {
+        const char *comma = a ? "," : "";
+        if (in->dim[a].known >= 0)
+            buf_fmt(&b, "%s%lld", comma, (long long)in->dim[a].known);
+        else
+            buf_fmt(&b, "%s%s", comma, in->dim[a].expr ? in->dim[a].expr->s : "?");
     }
-    if (in->has_default)
-        buf_fmt(b, " = %s", val_text(cx, in->deflt)->s);
-    buf_str(b, "\n");
+    buf_str(&b, "]");
+    return buf_done(&b);
+}
+
+/* The type that the evaluation has found for an input of which the file has none: "" if it is no
+ * input of the model. */
+static Str found_text(const Shown *w, const InputDecl *in)
+{
+    Ctx *cx = w->s->cx;
+    const Ox *at = w->graph ? w->graph->inputs.at : NULL;
+    size_t n = w->graph ? w->graph->inputs.n : 0;
+    for (size_t i = 0; i < n; i++)
+        if (!in->known && at[i]->name == in->name)
+            return str_fmt(cx, "here %s", type_text(cx, at[i]->type)->s);
+    return str_of(cx, "");
+}
+
+static void put_inputs(Buf *b, const Shown *w)
+{
+    Ctx *cx = w->s->cx;
+    const Program *p = w->p;
+    Columns c = { .cx = cx, .n = 3, .align = "lll" };
+    put_heading(b, "inputs", p->n_input);
+    for (uint32_t i = 0; i < p->n_input; i++) {
+        const InputDecl *in = &p->input[i];
+        Str type = declared_text(cx, in);
+        if (in->has_default)
+            type = str_fmt(cx, "%s = %s", type->s, val_text(cx, in->deflt)->s);
+        Str name = in->name ? in->name : str_of(cx, "?");
+        add_row(&c, (Str[]){ name, type, found_text(w, in) });
+    }
+    put_columns(b, &c);
 }
 
 static void put_symbols(Buf *b, const Program *p)
@@ -54,8 +168,29 @@ static void put_symbols(Buf *b, const Program *p)
     }
 }
 
-static void put_outputs(Ctx *cx, Buf *b, const Program *p)
+static void put_values(Ctx *cx, Buf *b, const char *title, const Ox *at, size_t n)
 {
+    Columns c = { .cx = cx, .n = 2, .align = "ll" };
+    put_heading(b, title, n);
+    for (size_t i = 0; i < n; i++) {
+        bool has_default = at[i]->kind == OX_INPUT && at[i]->k;
+        Str type = type_text(cx, at[i]->type);
+        if (has_default)
+            type = str_fmt(cx, "%s (by default the value in the file)", type->s);
+        add_row(&c, (Str[]){ at[i]->name ? at[i]->name : str_of(cx, "?"), type });
+    }
+    put_columns(b, &c);
+}
+
+/* What the evaluated program gives; else what the file says of it. */
+static void put_outputs(Buf *b, const Shown *w)
+{
+    Ctx *cx = w->s->cx;
+    const Program *p = w->p;
+    if (w->graph) {
+        put_values(cx, b, "outputs", w->graph->outputs.at, w->graph->outputs.n);
+        return;
+    }
     if (p->n_output_name)
         put_heading(b, "outputs", p->n_output_name);
     else if (p->entry && p->entry->ret)
@@ -64,89 +199,95 @@ static void put_outputs(Ctx *cx, Buf *b, const Program *p)
         buf_fmt(b, "  %s\n", p->output_name[i] ? p->output_name[i]->s : "?");
 }
 
-typedef struct Modules {
-    Ctx *cx;
-    Buf text;
-    Map seen;
-    size_t n;
-    int depth;
-} Modules;
+/* ---- programs: modules and weights ---- */
 
-static void list_modules(Modules *m, const Obj *o)
+/* "__torch__.torch.nn.modules.conv.Conv2d" -> "Conv2d" */
+static Str class_name(Ctx *cx, Str path)
 {
-    if (map_find(&m->seen, o) ||
-        m->depth > 200) /* a shared module is shown where it stands first */
-        return;
-    map_put(m->cx, &m->seen, o, NULL);
-    if (o->path && o->cls) {
-        Str cls = o->cls->plain ? o->cls->plain : o->cls->qualname;
-        buf_fmt(&m->text, "  %s: %s\n", o->path->len ? o->path->s : "(root)", cls->s);
-        m->n++;
+    const char *dot = path ? strrchr(path->s, '.') : NULL;
+    if (!path)
+        return str_of(cx, "");
+    return dot ? str_of(cx, dot + 1) : path;
+}
+
+static Str count_text(Ctx *cx, int64_t n) { return n ? grouped(cx, n) : str_of(cx, ""); }
+
+/* A line for each module, then the sums. Numbers are of a module's own weights, without those of
+ * the modules in it. */
+static void put_modules(Buf *b, const Shown *w)
+{
+    Ctx *cx = w->s->cx;
+    Columns c = { .cx = cx, .n = 5, .align = "lllrr" };
+    Str heads[] = { str_of(cx, ""), str_of(cx, "class"), str_of(cx, "output"),
+                    str_of(cx, "parameters"), str_of(cx, "buffers") };
+    put_heading(b, "modules", w->modules.n);
+    add_row(&c, heads);
+    for (size_t i = 0; i < w->modules.n; i++) {
+        const ShownModule *m = &w->modules.at[i];
+        Str path = m->path->len ? m->path : str_of(cx, "(root)");
+        Str output = m->output ? m->output : str_of(cx, "");
+        Str cells[] = { path, class_name(cx, m->class), output, count_text(cx, m->parameters),
+                        count_text(cx, m->buffers) };
+        add_row(&c, cells);
     }
-    m->depth++;
-    for (int64_t i = 0; i < o->n; i++)
-        if (o->slot[i].v.tag == V_OBJ && o->slot[i].v.obj)
-            list_modules(m, o->slot[i].v.obj);
-    m->depth--;
+    put_columns(b, &c);
+    buf_fmt(b, "  %s parameters, %s; %s numbers in buffers, %s\n", grouped(cx, w->parameters)->s,
+            bytes_text(cx, w->parameter_bytes)->s, grouped(cx, w->buffers)->s,
+            bytes_text(cx, w->buffer_bytes)->s);
+    if (w->why)
+        buf_fmt(b, "  what modules give is not known: %s\n", w->why->s);
 }
 
-static bool put_modules(Ctx *cx, Buf *b, Program *p)
+static void put_weights(Ctx *cx, Buf *b, const Program *p)
 {
-    p->graph = graph_new(cx, NULL,
-                         NULL); /* where the constants go that the objects hold; not kept */
-    if (p->build_root && !p->build_root(cx, p, &p->root))
-        return false;
-    if (p->root.tag != V_OBJ)
-        return true;
-    Modules m = { .cx = cx, .text = buf_new(cx) };
-    list_modules(&m, p->root.obj);
-    put_heading(b, "modules", m.n);
-    buf_add(b, m.text.s, m.text.n);
-    return !ctx_failed(cx);
-}
-
-static void put_weights(Buf *b, const Program *p)
-{
+    Columns c = { .cx = cx, .n = 3, .align = "lll" };
     put_heading(b, "weights", p->weights.n);
     for (size_t i = 0; i < p->weights.n; i++) {
         const Weight *w = &p->weights.at[i];
-        buf_fmt(b, "  %s: ", w->name->s);
-        put_const(b, w->k);
-        if (!w->parameter)
-            buf_str(b, w->persistent ? " (buffer)" : " (buffer, not in the state_dict)");
-        buf_str(b, "\n");
+        const char *kind = w->persistent ? "buffer" : "buffer, not in the state_dict";
+        Str cells[] = { w->name, const_text(cx, w->k), str_of(cx, w->parameter ? "" : kind) };
+        add_row(&c, cells);
     }
+    put_columns(b, &c);
 }
 
+/* Of the notes those about assumptions stay: sizes rest on them. The rest is about converting. */
+static void keep_assumptions(Ctx *cx)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < cx->notes.n; i++)
+        if (cx->notes.at[i].kind == NOTE_ASSUMED)
+            cx->notes.at[kept++] = cx->notes.at[i];
+    cx->notes.n = kept;
+}
+
+/* What the program cannot be evaluated for is said in the place of what its evaluation would tell.
+ */
 bool show_program(Session *s, Program *p, Buf *out)
 {
-    buf_fmt(out, "%s: %s\n", s->file, p->kind->s);
-    put_heading(out, "inputs", p->n_input);
-    for (uint32_t i = 0; i < p->n_input; i++)
-        put_input(s->cx, out, &p->input[i]);
-    put_symbols(out, p);
-    put_outputs(s->cx, out, p);
-    if (!put_modules(s->cx, out, p))
+    Ctx *cx = s->cx;
+    Shown w;
+    if (!show_gather(s, p, &w))
         return false;
-    put_weights(out, p);
+    keep_assumptions(cx);
+    if (s->o.show_json) {
+        show_program_json(&w, out);
+        return !ctx_failed(cx);
+    }
+    buf_fmt(out, "%s: %s\n", s->file, p->kind->s);
+    put_inputs(out, &w);
+    put_symbols(out, p);
+    put_outputs(out, &w);
+    put_modules(out, &w);
+    put_weights(cx, out, p);
     buf_str(out, "\nprogram\n");
-    buf_str(out, program_text(s->cx, p)->s);
-    return !ctx_failed(s->cx);
+    buf_str(out, program_text(cx, p)->s);
+    return !ctx_failed(cx);
 }
 
 /* ---- ONNX models ---- */
 
-static void put_values(Ctx *cx, Buf *b, const char *title, const Ox *at, size_t n)
-{
-    put_heading(b, title, n);
-    for (size_t i = 0; i < n; i++) {
-        bool has_default = at[i]->kind == OX_INPUT && at[i]->k;
-        buf_fmt(b, "  %s: %s", at[i]->name ? at[i]->name->s : "?", type_text(cx, at[i]->type)->s);
-        buf_str(b, has_default ? " (by default the value in the file)\n" : "\n");
-    }
-}
-
-static void list_constants(Ctx *cx, Buf *b, const Graph *g, Map *seen)
+void show_constants(Ctx *cx, const Graph *g, Map *seen, Constants *out)
 {
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
@@ -155,40 +296,53 @@ static void list_constants(Ctx *cx, Buf *b, const Graph *g, Map *seen)
             if (!v || v->kind != OX_CONST || map_find(seen, v))
                 continue;
             map_put(cx, seen, v, NULL);
-            buf_fmt(b, "  %s: ", v->name ? v->name->s : "?");
-            put_const(b, v->k);
-            buf_str(b, "\n");
+            vec_push(cx, out, v);
         }
         for (int i = 0; i < n->n_attr; i++)
             if (n->attr[i].kind == ATTR_GRAPH)
-                list_constants(cx, b, n->attr[i].g, seen);
+                show_constants(cx, n->attr[i].g, seen, out);
     }
+}
+
+static void put_constants(Ctx *cx, Buf *b, const Graph *g)
+{
+    Columns c = { .cx = cx, .n = 2, .align = "ll" };
+    Map seen = { 0 };
+    Constants all = { 0 };
+    show_constants(cx, g, &seen, &all);
+    put_heading(b, "initializers", all.n);
+    for (size_t i = 0; i < all.n; i++) {
+        Ox v = all.at[i];
+        add_row(&c, (Str[]){ v->name ? v->name : str_of(cx, "?"), const_text(cx, v->k) });
+    }
+    put_columns(b, &c);
 }
 
 /* What `show` prints of an ONNX file: opsets, inputs, outputs, initializers, metadata, the graph as
  * text. */
 bool show_onnx(Session *s, Buf *out)
 {
+    Ctx *cx = s->cx;
     ModelInfo info;
-    Graph *g = wire_read(s->cx, s->src, &info);
+    Graph *g = wire_read(cx, s->src, &info);
     if (!g)
         return false;
+    if (s->o.show_json) {
+        show_onnx_json(s, g, &info, out);
+        return !ctx_failed(cx);
+    }
     buf_fmt(out, "%s: ONNX model, opset %d", s->file, info.opset);
     for (size_t i = 0; i < info.domains.n; i++)
         buf_fmt(out, ", %s %lld", info.domains.at[i].domain->s,
                 (long long)info.domains.at[i].version);
     buf_str(out, "\n");
-    put_values(s->cx, out, "inputs", g->inputs.at, g->inputs.n);
-    put_values(s->cx, out, "outputs", g->outputs.at, g->outputs.n);
-    Buf constants = buf_new(s->cx);
-    Map seen = { 0 };
-    list_constants(s->cx, &constants, g, &seen);
-    put_heading(out, "initializers", seen.n);
-    buf_add(out, constants.s, constants.n);
+    put_values(cx, out, "inputs", g->inputs.at, g->inputs.n);
+    put_values(cx, out, "outputs", g->outputs.at, g->outputs.n);
+    put_constants(cx, out, g);
     for (size_t i = 0; i < info.props.n; i++)
         buf_fmt(out, "%s%s: %s\n", i ? "" : "\nmetadata\n", info.props.at[i].key->s,
                 info.props.at[i].value->s);
     buf_str(out, "\ngraph\n");
     buf_str(out, graph_text(g)->s);
-    return !ctx_failed(s->cx);
+    return !ctx_failed(cx);
 }

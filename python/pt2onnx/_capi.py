@@ -61,7 +61,8 @@ class Options(Structure):
                 ("state", c_int), ("loops", c_int), ("module", c_char_p), ("method", c_char_p), ("model_name", c_char_p), ("dims", Texts), ("n_dims", c_size_t),
                 ("keep_inputs", Texts), ("n_keep_inputs", c_size_t), ("soft_sizes", c_int), ("unknown", c_int), ("default_dtype", c_int), ("sequence_lists", c_int), ("sandbox", c_int),
                 ("weights_type", c_int), ("change_io_types", c_int), ("float32", Texts), ("n_float32", c_size_t), ("weights_block", c_int), ("fuse", c_int),
-                ("on_written", WrittenFn), ("on_source", c_void_p)]
+                ("on_written", WrittenFn), ("on_source", c_void_p),
+                ("show_json", c_int)]
 
     def __init__(self, **fields):
         """Lists of texts by their name alone; callbacks as Python functions. Everything that C looks at is kept here."""

@@ -232,6 +232,8 @@ static inline bool ctx_failed(const Ctx *cx) { return cx->error.code != E_NONE; 
  * no more than `most` characters. LINE_SHOWN is what a message has. */
 enum { LINE_SHOWN = 600 };
 Str text_printable(Ctx *cx, Str s, size_t most);
+/* s in JSON's quotes. A byte that is not UTF-8 becomes \udcXX, as Python reads names of files. */
+void buf_json(Buf *b, Str s);
 /* The whole message, as STYLE section 6 shows it: lines with caret, module path, "called from",
  * "try:". */
 Str error_text(Ctx *cx, const char *program, const char *file);

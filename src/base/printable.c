@@ -45,6 +45,31 @@ static void put_char(Buf *b, const char *s, size_t n, uint32_t code)
         buf_fmt(b, code < 0x100 ? "\\x%02x" : "\\u%04x", code);
 }
 
+/* The characters that JSON, or a terminal, does not take as they are. */
+static void put_json_char(Buf *b, const char *s, size_t n, uint32_t code)
+{
+    if (n == 0)
+        buf_fmt(b, "\\udc%02x", *(const unsigned char *)s);
+    else if (code == '"' || code == '\\')
+        buf_fmt(b, "\\%c", (char)code);
+    else if (code < 0x20 || is_control(code))
+        buf_fmt(b, "\\u%04x", code);
+    else
+        buf_add(b, s, n);
+}
+
+void buf_json(Buf *b, Str s)
+{
+    buf_str(b, "\"");
+    for (size_t i = 0; i < s->len;) {
+        uint32_t code = 0;
+        size_t n = utf8_char((const unsigned char *)s->s + i, s->len - i, &code);
+        put_json_char(b, s->s + i, n, code);
+        i += n ? n : 1;
+    }
+    buf_str(b, "\"");
+}
+
 Str text_printable(Ctx *cx, Str s, size_t most)
 {
     Buf b = buf_new(cx);

@@ -278,6 +278,8 @@ bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value 
     cx->at = &here;
     bool ok = run_method(ev, o, name, args, n, out);
     cx->at = here.up;
+    if (ok && ev->p->on_module)
+        ev->p->on_module(ev->p->module_user, o->path, here.type, *out);
     return ok;
 }
 

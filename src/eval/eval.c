@@ -83,6 +83,8 @@ static bool call_entry(Eval *ev, Obj *root, const OpArg *args, size_t n, Value *
     cx->at = &here;
     bool ok = call_function(ev, ev->p->entry, all, n + 1, out);
     cx->at = here.up;
+    if (ok && ev->p->on_module)
+        ev->p->on_module(ev->p->module_user, here.name, NULL, *out);
     return ok;
 }
 

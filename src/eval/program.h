@@ -130,6 +130,7 @@ struct Stmt {
     uint32_t n_recorded;
     const Text *text;        /* when it differs from the function's (a .pt2 node's stack_trace) */
     Str module, module_type; /* .pt2: nn_module_stack's innermost path and class; NULL elsewhere */
+    Str module_stack;        /* .. and the whole: "key,path,class;key,path,class" */
     Str names;               /* what names of nodes begin with, when it is not the module's path */
     Str calls; /* the calls of modules around it that become functions (pt2onnx_node), or NULL */
 };
@@ -261,6 +262,10 @@ typedef struct Program {
     Graph *graph;
     bool (*run_setstate)(Ctx *cx, struct Program *p, const Function *setstate, Value obj,
                          Value state);
+    /* Called at the end of each call of a module, in every evaluation; NULL: nobody asks. class:
+     * as Python names it, or NULL. */
+    void (*on_module)(void *user, Str path, Str class, Value result);
+    void *module_user;
     void *eval;  /* the evaluator's own, for run_setstate */
     void *front; /* the front end's own */
 } Program;

@@ -323,6 +323,26 @@ static Flow run_kind(Eval *ev, const Stmt *s)
     return FLOW_FAIL;
 }
 
+/* A .pt2 has the calls of its modules as statements, each with the modules that it stands in: what
+ * it gives is what they give, unless a later one of theirs gives something else. */
+static void tell_modules(Eval *ev, const Stmt *s)
+{
+    Ctx *cx = ev->cx;
+    const char *at = s->module_stack->s;
+    while (at) {
+        const char *path = strchr(at, ',');
+        const char *class = path ? strchr(path + 1, ',') : NULL;
+        if (!class)
+            return;
+        size_t n = strcspn(path + 1, ",@");
+        Str name = str_n(cx, path + 1, n);
+        at = strchr(class, ';');
+        Str type = at ? str_n(cx, class + 1, (size_t)(at - class - 1)) : str_of(cx, class + 1);
+        ev->p->on_module(ev->p->module_user, name, type, ev->frame->locals->slot[s->target[0]].v);
+        at = at ? at + 1 : NULL;
+    }
+}
+
 /* With the place of the statement pushed, and round it, as far as the file says so: the calls of
  * modules that become functions, what names of nodes begin with, and the module. */
 static Flow run_statement(Eval *ev, const Stmt *s)
@@ -343,6 +363,8 @@ static Flow run_statement(Eval *ev, const Stmt *s)
     cx->at = &here;
     Flow flow = step(ev) ? run_kind(ev, s) : FLOW_FAIL;
     cx->at = before;
+    if (ev->p->on_module && s->module_stack && s->kind == S_ASSIGN && flow == FLOW_NEXT)
+        tell_modules(ev, s);
     return flow;
 }
 

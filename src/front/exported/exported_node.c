@@ -147,6 +147,7 @@ static void innermost_module(Ctx *cx, Str stack, Stmt *out)
     const char *at = memchr(path, '@', (size_t)(type - path));
     out->module = str_n(cx, path + 1, (size_t)((at ? at : type) - path - 1));
     out->module_type = str_of(cx, type + 1);
+    out->module_stack = stack;
 }
 
 /* ---- results ---- */

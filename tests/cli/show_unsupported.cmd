@@ -1,0 +1,1 @@
+pt2onnx show unsupported.pt
