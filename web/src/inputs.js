@@ -4,8 +4,8 @@ export const TYPES = ['float32', 'float16', 'bfloat16', 'float64', 'int64', 'int
   'complex64', 'complex128'];
 
 /**
- * "  x: float32[N,3,224,224]" is a tensor of known type, "  x: Tensor" one of which the file says nothing,
- * "  sr: int = 16000" an argument of Python's.
+ * "  x  float32[N,3,224,224]" is a tensor of known type, "  x  Tensor   here float32[x_0,3]" one of which the file says
+ * nothing (what is `here` was assumed), "  sr  int = 16000" an argument of Python's.
  * @typedef {{name: string, kind: 'tensor' | 'value', type: string, sizes: string, declared: string}} Input
  * @param {string} text what `pt2onnx show` prints
  * @returns {Input[]}
@@ -15,7 +15,8 @@ export function inputsOf(text) {
   const from = lines.findIndex((line) => /^inputs \(\d+\)$/.test(line));
   const count = from < 0 ? 0 : Number(lines[from].slice(8, -1));
   return lines.slice(from + 1, from + 1 + count).map((line) => {
-    const [, name, declared] = /^ {2}([^:]*): (.*)$/.exec(line) ?? [null, line.trim(), ''];
+    const [, name, shown] = /^ {2}(\S+) +(.*)$/.exec(line) ?? [null, line.trim(), ''];
+    const declared = shown.replace(/ +here .*$/, '');
     const tensor = /^(\w+)\[([^\]]*)\]/.exec(declared);
     if (tensor && TYPES.includes(tensor[1]))
       return { name, kind: 'tensor', type: tensor[1], sizes: tensor[2].replaceAll(',', ', '), declared };
