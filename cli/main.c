@@ -63,8 +63,6 @@ static int convert_one(const CommandLine *l, const char *model, const char *outp
     pt2onnx_error *e = NULL;
     pt2onnx_status status = pt2onnx_convert(model, output, &o, &e);
     messages_end(&m, model, output, status, e);
-    if (status == PT2ONNX_OK && l->verbose && !l->quiet && !l->json)
-        fprintf(stderr, "wrote %s\n", output);
     pt2onnx_error_free(e);
     return end_output((int)status);
 }
@@ -216,8 +214,6 @@ static int view_into(const CommandLine *l, const char *file, const char *output)
     pt2onnx_error *e = NULL;
     pt2onnx_status status = pt2onnx_view(file, output, &o, &e);
     messages_end(&m, file, output, status, e);
-    if (status == PT2ONNX_OK && l->verbose && !l->quiet && !l->json)
-        fprintf(stderr, "wrote %s\n", output);
     pt2onnx_error_free(e);
     return end_output((int)status);
 }

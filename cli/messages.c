@@ -3,7 +3,6 @@
 #include "messages.h"
 
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *const status_words[] = { "ok", "cannot_convert", "usage", "unreadable", "bug" };
@@ -107,25 +106,12 @@ void messages_listen(Messages *m, pt2onnx_options *o)
 
 /* ---- the end ---- */
 
-/* Of the model, and of the file beside it that has its weights. */
-static void put_sizes(Text *t, const char *output)
-{
-    struct stat s;
-    Text data = { 0 };
-    text_fmt(&data, "%s.data", output);
-    text_add(&data, "", 1);
-    if (stat(output, &s) == 0)
-        text_fmt(t, ", \"bytes\": %lld", (long long)s.st_size);
-    if (!data.failed && stat(data.s, &s) == 0)
-        text_fmt(t, ", \"data_bytes\": %lld", (long long)s.st_size);
-    text_free(&data);
-}
-
 typedef struct Result {
     const char *model, *output; /* output: NULL where nothing was to be written */
     pt2onnx_status status;
     const char *error; /* NULL: none */
     double seconds;
+    pt2onnx_written written; /* of a model that was written */
 } Result;
 
 static void put_json(Text *t, const Result *r, const Text *notes)
@@ -136,8 +122,10 @@ static void put_json(Text *t, const Result *r, const Text *notes)
     text_fmt(t, ", \"status\": \"%s\", \"exit\": %d, \"output\": ", status_words[r->status],
              (int)r->status);
     text_json(t, written ? r->output : NULL);
-    if (written)
-        put_sizes(t, r->output);
+    if (written && r->written.bytes)
+        text_fmt(t, ", \"bytes\": %llu, \"nodes\": %llu, \"opset\": %d",
+                 (unsigned long long)r->written.bytes, (unsigned long long)r->written.nodes,
+                 r->written.opset);
     text_fmt(t, ", \"seconds\": %.3f, \"notes\": [", r->seconds);
     text_add(t, notes->s, notes->n);
     text_put(t, "], \"error\": ");
@@ -180,13 +168,15 @@ void messages_end(Messages *m, const char *model, const char *output, pt2onnx_st
 {
     messages_clear(m);
     const char *error = e ? pt2onnx_error_message(e) : NULL;
-    const Result result = { model, output, status, error, seconds(m) };
+    const Result result = { model, output, status, error, seconds(m), m->written };
     if (m->json)
         print_json(&result, &m->notes);
     else if (error)
         fprintf(stderr, PROGRAM ": %s\n", error);
     else if (m->on_terminal && !m->quiet && m->written.bytes && output)
         print_written(m, &result);
+    else if (m->verbose && !m->quiet && output)
+        fprintf(stderr, "wrote %s\n", output);
     text_free(&m->notes);
 }
 
