@@ -255,7 +255,7 @@ typedef struct Bytes {
 
 Source *source_file(Ctx *cx, const char *path); /* NULL and E_IO; closed with the context */
 bool source_grows(const Source *s); /* is the file still being written? Compares it twice, a quarter
-                                       second apart */
+                                       second apart, if it was written to just now */
 Source *source_memory(Ctx *cx, const void *p, uint64_t n); /* not copied: p outlives the context */
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);

@@ -106,9 +106,17 @@ static uint64_t size_now(const Source *s)
     return s->kind == SRC_FILE && fstat(s->fd, &st) == 0 ? (uint64_t)st.st_size : s->size;
 }
 
+/* Has the file been written to in the last ten seconds? More than any delay between two writes of
+ * a copy, and than what clocks of two machines differ by. */
+static bool is_fresh(const Source *s)
+{
+    struct stat st;
+    return s->kind == SRC_FILE && fstat(s->fd, &st) == 0 && time(NULL) - st.st_mtime <= 10;
+}
+
 bool source_grows(const Source *s)
 {
-    if (s->kind == SRC_FILE && size_now(s) == s->size)
+    if (is_fresh(s) && size_now(s) == s->size)
         nanosleep(&(struct timespec){ .tv_nsec = 250000000 }, NULL);
     return size_now(s) != s->size;
 }
