@@ -158,7 +158,7 @@ Ox zeros_of(Graph *g, Type t)
 /* A single size that is not known is written -1, so that the shape is a constant. */
 Ox in_shape_of(Graph *g, Ox grad, Type t)
 {
-    int64_t at[MAX_RANK];
+    int64_t at[MAX_RANK] = { 0 };
     int symbolic = 0;
     bool zero = false;
     if (!ox_ok(grad))
@@ -310,6 +310,10 @@ static const Map *rules_of(Ctx *cx)
     keep_begin(cx);
     Text *text = new(cx, Text);
     Map *by_name = new(cx, Map);
+    if (!text || !by_name) {
+        keep_end(cx);
+        return NULL;
+    }
     *text = (Text){ .name = str_of(cx, "gradients.rules"),
                     .at = rules_gradients,
                     .n = strlen(rules_gradients) };
