@@ -3,7 +3,7 @@
 
     tools/tutorials.py build/package-1.13.0a0.xml build/package-2.13.0.xml > docs/tutorials.md
 
-Fails when a row has no test, or a test names a row that is not here. Python's own library only."""
+Its twin docs/zh-CN/tutorials.md is written by hand. Fails when a row has no test, or a test names a row that is not here. Python's own library only."""
 import sys
 import xml.etree.ElementTree as xml
 
@@ -71,7 +71,7 @@ def main(paths):
     for path, result in zip(paths, results):
         if known != set(result):
             sys.exit("%s: no test of %s; unknown %s" % (path, sorted(known - set(result)), sorted(set(result) - known)))
-    print("# What the tutorials show\n\n"
+    print("# What the tutorials show\n\n[中文](zh-CN/tutorials.md)\n\n"
           "What the well-known tutorials on exporting PyTorch models do, row by row, with `torch.onnx` replaced by pt2onnx. Printed by\n"
           "`tools/tutorials.py` from the tests of `tests/package`, which hold our own scripts for each row. Each row ran under both torches.\n")
     for title, rows in ROWS.values():

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """documents.py SOURCE_DIR BUILD_DIR [--names] - is what the documents say still so?
 
-README.md, CONTRIBUTING.md and docs/*.md. What they name is looked up: paths, links, targets of make, options, passes. What the guides
+README.md, CONTRIBUTING.md, docs/*.md and the Chinese pages. What they name is looked up: paths, links, targets of make, options, passes. What the guides
 docs/adding-*.md quote (functions, rows, rules, cases) stands in the sources, and the operator case of the first guide gives the nodes
-that the guide shows. Commands that need nothing but the build are run; --names leaves that out.
+that the guide shows. Commands that need nothing but the build are run; --names leaves that out. A Chinese page has the headings, code,
+rows and items of its English one, in that order.
 
 Words in capitals, such as NAME or DIR, stand for something. Python's own library only.
 """
@@ -15,9 +16,9 @@ import sys
 import tempfile
 
 TOP = ("src", "tests", "tools", "docs", "include", "cli", "python", "examples", "web")
-PATH = re.compile(r"(?<![\w./:-])((?:%s)/[\w./*<>{},-]*[\w/*}])" % "|".join(TOP))
+PATH = re.compile(r"(?<![\w./:-])((?:%s)/[\w./*<>{},-]*[\w/*}])" % "|".join(TOP), re.ASCII)     # Chinese has no spaces
 STANDS_FOR = re.compile(r"[<>]|(?<![A-Za-z])[A-Z]{3,}(?![A-Za-z])|\.\.")
-FILE = re.compile(r"[\w*]+\.(?:c|h|rules)\b")
+FILE = re.compile(r"[\w*]+\.(?:c|h|rules)\b", re.ASCII)
 CODE = re.compile(r"`([^`]+)`")
 COMMAND = re.compile(r"(?:\$ +)?((?:\S*PYTHON |\S*python |cmake |ctest |make\b|pt2onnx |build/|tools/|tests/)[^#]*)")
 RUN = re.compile(r"(build/run_cases|tests/cli/run\.py|(build/)?pt2onnx ops|ctest)\b")
@@ -136,6 +137,34 @@ def commands_are_right(tree, text):
                 yield n, f"--dump-after {name}: no such pass"
 
 
+# ---- pages in two languages ----
+
+def structure_of(text):
+    """(line number, what): headings by their level, code without its comments, rows of tables, items of lists by their depth."""
+    lines = text.split("\n")
+    after_gap = [n == 0 or not lines[n - 1] for n in range(len(lines))]
+    code = fenced = False
+    for n, line in enumerate(lines):
+        fence = line.lstrip().startswith("```")
+        fenced ^= fence
+        code = line.startswith("    ") and (code or after_gap[n])              # what goes on with an item is indented too
+        m = re.match(r"(#+) |( *)(?:[-*]|\d+\.) |( *)\|", line)
+        if fence or fenced or code:
+            yield n + 1, "the code " + re.sub(r"(^|\s)# .*", "", line).strip()
+        elif m:
+            yield n + 1, f"a heading {m[1]}" if m[1] else "a row" if m[3] is not None else f"an item, {len(m[2])} deep"
+
+
+def in_step(english, chinese, name):
+    """The first place at which the Chinese page has something else than the English one, if there is any."""
+    ours, theirs = list(structure_of(english)), list(structure_of(chinese))
+    end = (english.count("\n"), "the end"), (chinese.count("\n"), "the end")
+    for (m, wanted), (n, got) in zip([*ours, end[0]], [*theirs, end[1]]):
+        if wanted != got:
+            yield n, f"{name}:{m} has {wanted} where here is {got}"
+            return
+
+
 # ---- what the guides quote ----
 
 def words_are_there(tree, text):
@@ -202,7 +231,9 @@ def commands_run(tree, text, done):
 
 def main(root, build, names_only):
     tree, done = Tree(root, build), set()
-    wrong, documents = 0, sorted([*tree.root.glob("*.md"), *tree.root.glob("docs/*.md")])
+    chinese = {p: "README.md" for p in tree.root.glob("README.zh-CN.md")}
+    chinese.update((p, f"docs/{p.name}") for p in tree.root.glob("docs/zh-CN/*.md"))
+    wrong, documents = 0, sorted({*tree.root.glob("*.md"), *tree.root.glob("docs/*.md"), *chinese})
     for path in documents:
         text = path.read_text()
         found = [*paths_there(tree, text), *files_there(tree, text), *links_lead(path.parent, text), *commands_are_right(tree, text)]
@@ -212,6 +243,8 @@ def main(root, build, names_only):
             found += quotes_are_there(tree, text)
         if path.name == "adding-an-operator.md":
             found += [*guides_case_gives(tree, text), *opsets_are_those(tree, text)]
+        if path in chinese:
+            found += in_step((tree.root / chinese[path]).read_text(), text, chinese[path])
         if not names_only:
             found += commands_run(tree, text, done)
         for n, what in sorted(set(found)):

@@ -8,7 +8,7 @@ python3 "$top/tests/tools/documents.py" "$top" "$build"
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-for part in Makefile src tests tools include cli python examples; do ln -s "$top/$part" "$tree/$part"; done
+for part in Makefile src tests tools include cli python examples web; do ln -s "$top/$part" "$tree/$part"; done
 cp -r "$top/docs" "$tree/docs"
 chmod -R u+w "$tree/docs"
 sed -e 's/=> Equal Greater Cast Where/=> Equal Where/' -e 's/the default 18 and 9, 11,/the default 18 and 9,/' "$top/docs/adding-an-operator.md" > "$tree/docs/adding-an-operator.md"
@@ -33,6 +33,10 @@ plant adding-an-operator.md 'A row of `NO_SUCH_MACRO`.'                    'NO_S
 plant adding-an-operator.md 'It calls `no_such_function`.'                 'no_such_function: nothing in src is called so'
 plant adding-an-operator.md '    LOWER(lower_stack, NULL, PLAIN, "aten::stack(Tensor[] tensors) -> Tensor"),' 'the sources have it otherwise: LOWER(lower_stack'
 plant adding-a-builtin.md '    { .name = "aten::fabs", .kinds = "N" },'    'the sources have it otherwise: { .name = "aten::fabs"'
+plant limits.md '## In English only'                                       'has a heading ## where here is the end'
+plant zh-CN/python.md '    pt2onnx help inputs   # 只有中文页有'           'has the end where here is the code pt2onnx help inputs'
+plant zh-CN/tutorials.md '- 见src/ops/no_chinese_file.c。'                 'has the end where here is an item, 0 deep'
+plant zh-CN/tutorials.md '见src/ops/no_chinese_file.h。'                   'src/ops/no_chinese_file.h: no such file'
 
 python3 "$top/tests/tools/documents.py" "$tree" "$build" --names > "$tree/said" && { echo "what is planted passes"; exit 1; }
 failed=0
