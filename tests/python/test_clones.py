@@ -13,7 +13,8 @@ from conftest import objects_of_before
 
 # Nothing is fetched, and no optimisation: that the sources build is looked at, not how fast they are.
 QUICK = {"PIP_NO_INDEX": "1", "CMAKE_BUILD_TYPE": "None", "CFLAGS": "-O0 -w", "PT2ONNX_PYTHON": "", "MAKEFLAGS": ""}
-PARTS = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "CONTRIBUTING.md", "pyproject.toml", ".clang-format", "cli", "docs", "examples", "include", "python", "src", "tests", "tools")
+PARTS = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml", ".clang-format", "cli", "docs", "examples",
+         "include", "python", "src", "tests", "tools", "web")
 NOBODY = 65534
 
 
@@ -23,7 +24,7 @@ def copy(folder):
     for name in PARTS:
         source, target = os.path.join(oracle.TOP, name), os.path.join(folder, name)
         if os.path.isdir(source):
-            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", "node_modules", "dist"))
         else:
             shutil.copy(source, target)
     return folder
