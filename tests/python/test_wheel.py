@@ -1,6 +1,7 @@
 """test_wheel.py - the wheel: built once, installed into an environment that has nothing else, and beside each torch."""
 import fcntl
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -51,7 +52,7 @@ def empty(wheel, tmp_path_factory):
 
 
 def test_one_wheel_for_every_python(wheel):
-    assert wheel.name.startswith("pt2onnx-0.1.0-py3-none-linux_")
+    assert re.match(r"pt2onnx-[\d.]+-py3-none-linux_", wheel.name)
 
 
 def test_an_environment_without_torch(empty, tmp_path):

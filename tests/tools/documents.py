@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """documents.py SOURCE_DIR BUILD_DIR [--names] - is what the documents say still so?
 
-README.md, CONTRIBUTING.md, docs/*.md and the Chinese pages. What they name is looked up: paths, links, targets of make, options, passes. What the guides
-docs/adding-*.md quote (functions, rows, rules, cases) stands in the sources, and the operator case of the first guide gives the nodes
-that the guide shows. Commands that need nothing but the build are run; --names leaves that out. A Chinese page has the headings, code,
-rows and items of its English one, in that order.
+README.md and the other pages there, docs/*.md and docs/zh-CN/*.md. What they name is looked up: paths, links, targets of make, options,
+passes. What the guides docs/adding-*.md quote (functions, rows, rules, cases) stands in the sources, and the operator case of the first
+guide gives the nodes that the guide shows. Commands that need nothing but the build are run; --names leaves that out. A Chinese page has
+the headings, code, rows and items of its English one, in that order.
 
 Words in capitals, such as NAME or DIR, stand for something. Python's own library only.
 """
