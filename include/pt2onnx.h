@@ -28,6 +28,8 @@ extern "C" {
 #endif
 
 #define PT2ONNX_VERSION "0.1.0"
+/* The version of the library that runs, which may be newer than the header it was compiled with. */
+PT2ONNX_API const char *pt2onnx_version(void);
 
 /* What a call returns; also the program's exit codes. */
 typedef enum {

@@ -13,6 +13,8 @@
 #include "onnx/wire/model_file.h"
 #include "tidy/tidy.h"
 
+const char *pt2onnx_version(void) { return PT2ONNX_VERSION; }
+
 /* ---- errors that outlive their context ---- */
 
 struct pt2onnx_error {
