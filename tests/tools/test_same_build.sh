@@ -13,7 +13,7 @@ for folder in one "another folder"; do
     mkdir -p "$tree/src" "$tree/tools" || exit 1
     cp -R "$1/src/base" "$1/src/ops/elementwise/prims.rules" "$tree/src/"
     cp -R "$1/cli" "$1/include" "$1/CMakeLists.txt" "$tree/"
-    cp "$1/tools/embed.cmake" "$tree/tools/"
+    cp -R "$1/tools/embed.cmake" "$1/tools/install" "$tree/tools/"
     { cmake -S "$tree" -B "$tree/build" -DCMAKE_BUILD_TYPE=Debug && cmake --build "$tree/build" --target pt2onnx_static; } > "$two/log" 2>&1 ||
         { tail -20 "$two/log"; exit 1; }
 done
