@@ -114,10 +114,12 @@ def of(top, path):
         return Judges({"^cli/", "^tools/"})
     if folder[0] == "python":
         return Judges({"^tools/capi_fields"}, programs={"tests/package"})
+    if folder[0] == "examples":
+        return Judges({"^tools/install$", "^tools/capi_fields"})
     if folder[0] == "tools":
         return Judges({"^tools/"})
     if path.endswith(".md"):
-        return Judges({"^tools/documents$"})
+        return Judges({"^tools/documents$", "^tools/install$"})
     if path in ("CMakeLists.txt", "Makefile"):
         return everything(top)
     return Judges()

@@ -1,4 +1,5 @@
-"""The structs of python/pt2onnx/_capi.py have the fields of include/pt2onnx.h, in their order. usage: capi_fields.py TOP"""
+"""The structs of python/pt2onnx/_capi.py have the fields of include/pt2onnx.h, in their order; that of examples/rust has the first of
+them. usage: capi_fields.py TOP"""
 import ast
 import os
 import re
@@ -34,6 +35,11 @@ def of_python(path):
     return found
 
 
+def of_rust(path):
+    body = re.search(r"pub struct Options \{(.*?)\}", open(path).read().split("mod c {")[1], re.S).group(1)
+    return re.findall(r"pub (\w+):", body)
+
+
 def main(top):
     header = open(os.path.join(top, "include", "pt2onnx.h")).read()
     python = of_python(os.path.join(top, "python", "pt2onnx", "_capi.py"))
@@ -43,7 +49,11 @@ def main(top):
         if renamed != there:
             wrong = next((i for i, (a, b) in enumerate(zip(renamed, there)) if a != b), min(len(here), len(there)))
             sys.exit("%s: field %d of %s in _capi.py is %s, in pt2onnx.h %s" % (theirs, wrong, mine, renamed[wrong:wrong + 1], there[wrong:wrong + 1]))
-    print("%d structs agree" % len(STRUCTS))
+    rust = of_rust(os.path.join(top, "examples", "rust", "src", "pt2onnx.rs"))
+    there = of_header(header, "pt2onnx_options")[:len(rust)]
+    if not rust or rust != there:
+        sys.exit("pt2onnx_options begins with %s, in examples/rust with %s" % (there, rust))
+    print("%d structs agree" % (len(STRUCTS) + 1))
 
 
 main(sys.argv[1])

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What `make install` installs is found and used as people do it: pkg-config, find_package.
-# What is not installed here is left out, with a line that says so.
+# What `make install` installs is found and used as people do it: pkg-config, find_package, Go, Rust, Node; and docs/embedding.md
+# shows what the examples have. What is not installed here is left out, with a line that says so.
 # usage: test_install.sh SOURCE_DIR LIBRARY, which lies in the folder of the build
 set -eu
 top=$1
@@ -96,3 +96,39 @@ mkdir "$work/newer"
 sed 's/find_package(pt2onnx 0.1/find_package(pt2onnx 99.1/' "$top/examples/CMakeLists.txt" >"$work/newer/CMakeLists.txt"
 cp "$top/examples/embed.c" "$work/newer/"
 if cmake -S "$work/newer" -B "$work/newer/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1; then die "version 99.1 is found"; fi
+
+# ---- other languages ----
+
+if have cargo && have pkg-config; then
+    RUSTFLAGS="-D warnings -C link-arg=-Wl,-rpath,$lib" CARGO_TARGET_DIR="$work/cargo" \
+        cargo build -q --offline --locked -j 1 --manifest-path "$top/examples/rust/Cargo.toml"
+    converts "$work/cargo/debug/embed"
+    streams "$work/cargo/debug/embed"
+fi
+if have go && have pkg-config; then
+    (cd "$top/examples/go" && CGO_LDFLAGS="-Wl,-rpath,$lib" GOTOOLCHAIN=local GOPROXY=off GOCACHE="${GOCACHE:-$work/gocache}" \
+        go build -p 1 -o "$work/goembed" .)
+    converts "$work/goembed"
+    streams "$work/goembed"
+fi
+if have node; then
+    PT2ONNX="$prefix/bin/pt2onnx"
+    export PT2ONNX
+    converts node "$top/examples/node/convert.mjs"
+    node "$top/tests/tools/node_example.mjs" "$top/examples/node/pt2onnx.mjs" "$model" "$work"
+fi
+
+# ---- the document shows what the examples have ----
+
+# Prints each line of code of a document that no example has.
+not_in_examples() {
+    sed -n '/^```[a-z]/,/^```$/p' "$1" | sed -e '/^```/d' -e 's/^[[:space:]]*//' -e '/^$/d' >"$work/shown"
+    [ -s "$work/shown" ] || die "$1 shows no code"
+    sed -e 's/^[[:space:]]*//' "$top/examples/embed.c" "$top/examples/CMakeLists.txt" "$top"/examples/go/*.go "$top"/examples/go/pt2onnx/*.go \
+        "$top"/examples/rust/src/*.rs "$top"/examples/node/*.mjs >"$work/code"
+    grep -vxF -f "$work/code" "$work/shown" || true
+}
+missing=$(not_in_examples "$top/docs/embedding.md")
+[ -z "$missing" ] || die "docs/embedding.md shows what no example has: $missing"
+{ cat "$top/docs/embedding.md"; printf '```c\n    pt2onnx_no_such_function(model);\n```\n'; } >"$work/planted.md"
+[ "$(not_in_examples "$work/planted.md")" = 'pt2onnx_no_such_function(model);' ] || die "code that no example has is not noticed"
