@@ -23,11 +23,24 @@ void messages_clear(Messages *m)
     m->line_open = false;
 }
 
+/* How long the rest of the stage takes at its pace so far; 0: that cannot be told yet. */
+static double seconds_left(const Messages *m, double now, double share)
+{
+    double done = share - m->stage_share;
+    double took = now - m->stage_start;
+    return took > 0.3 && done > 0 ? took / done * (1 - share) : 0;
+}
+
 /* One line, on a terminal only, once the work has taken half a second. */
 static void on_progress(void *user, const char *stage, double share)
 {
     Messages *m = user;
     double now = seconds(m);
+    if (m->stage != stage) {
+        m->stage = stage;
+        m->stage_start = now;
+        m->stage_share = share;
+    }
     if (!m->on_terminal || m->quiet || now < 0.5 || now - m->said < 0.1)
         return;
     m->said = now;
@@ -35,6 +48,9 @@ static void on_progress(void *user, const char *stage, double share)
     fprintf(stderr, "\r\033[K%s", stage);
     if (share >= 0)
         fprintf(stderr, " %d%%", (int)(share * 100));
+    double left = seconds_left(m, now, share);
+    if (left >= 1)
+        fprintf(stderr, ", about %.0f s left", left);
     fflush(stderr);
 }
 

@@ -11,7 +11,9 @@
 typedef struct Messages {
     bool quiet, verbose, json, on_terminal, line_open;
     struct timespec start;
-    double said; /* when the last progress line was, in seconds since the start */
+    double said;       /* when the last progress line was, in seconds since the start */
+    const char *stage; /* of the work, when it began and how far it was then */
+    double stage_start, stage_share;
     FILE *dump;  /* where graphs of --dump-after go */
     Text notes;  /* with json: the notes so far, as items of a list */
     int assumed; /* how many notes are of that kind */

@@ -278,7 +278,12 @@ struct Sink {
                                                            nowhere, and are not read */
     void *user;
     uint64_t at; /* bytes written so far */
+    /* sink_expect: from `start` on so many bytes are expected, and told as progress of the stage */
+    const char *stage;
+    uint64_t start, expected;
 };
+/* What is written from now on are so many bytes of this stage: each piece is told as progress. */
+void sink_expect(Sink *s, const char *stage, uint64_t bytes);
 MUST_USE bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n);
 /* Copy all of b: copy_file_range, then sendfile, then a 1 MB buffer; a recipe is computed whole,
  * written, freed; a stream writes itself. */

@@ -19,7 +19,7 @@
 enum {
     TILE = 1 << 20,
     INFLATE_INPUT = 64 << 10,
-    KERNEL_COPY = 1 << 30,
+    KERNEL_COPY = 1 << 26, /* so that progress is told a few times a second */
     WINDOW = 16 << 10,
     WINDOW_READ = 2 << 10,
     SPARE = 16 << 20
@@ -438,6 +438,20 @@ void sources_close(Ctx *cx)
 
 /* ---- writing ---- */
 
+void sink_expect(Sink *s, const char *stage, uint64_t bytes)
+{
+    s->stage = stage;
+    s->start = s->at;
+    s->expected = bytes;
+}
+
+static void count_written(Ctx *cx, Sink *s, size_t n)
+{
+    s->at += n;
+    if (s->stage && s->expected)
+        tell_progress(cx, s->stage, (double)(s->at - s->start) / (double)s->expected);
+}
+
 /* A signal may interrupt a write, and a write may take less than all: both go on. s->at counts what
  * has really been written. */
 bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
@@ -445,7 +459,7 @@ bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
     if (s->fd < 0) {
         if (n > 0 && s->write && !s->write(s->user, p, n))
             return fail(cx, E_IO, "the receiver of the output stopped it");
-        s->at += n;
+        count_written(cx, s, n);
         return true;
     }
     for (const char *from = p; n > 0;) {
@@ -456,7 +470,7 @@ bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
             return fail(cx, E_IO, "cannot write the output: %s", strerror(errno));
         from += put;
         n -= (size_t)put;
-        s->at += (uint64_t)put;
+        count_written(cx, s, (size_t)put);
     }
     return true;
 }
@@ -509,7 +523,7 @@ static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, KernelCopy way)
             return true; /* the end of the file, or a file system that cannot: reading will tell */
         b->off += (uint64_t)put;
         b->len -= (uint64_t)put;
-        s->at += (uint64_t)put;
+        count_written(cx, s, (size_t)put);
     }
     return true;
 }

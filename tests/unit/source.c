@@ -172,6 +172,47 @@ static void a_file_that_shrinks_is_an_error(void **state)
     remove_folder(dir);
 }
 
+typedef struct Told {
+    int n;
+    double last;
+} Told;
+
+static void on_progress(void *user, const char *stage, double share)
+{
+    Told *t = user;
+    assert_string_equal(stage, "writing");
+    assert_true(share > t->last && share <= 1);
+    t->n++;
+    t->last = share;
+}
+
+/* 200 MB that the kernel copies are told in more than one piece, and the last of them is the
+ * whole; what was written before does not count. */
+static void what_is_written_is_told_by_its_bytes(void **state)
+{
+    Ctx *cx = *state;
+    char *dir = folder();
+    char *path = path_in(dir, "in");
+    char *to = path_in(dir, "out");
+    Told told = { 0 };
+    cx->progress = on_progress;
+    cx->progress_user = &told;
+    FILE *in = fopen(path, "wb");
+    assert_int_equal(ftruncate(fileno(in), 200 << 20), 0);
+    FILE *f = fopen(to, "wb");
+    Sink sink = { .fd = fileno(f) };
+    assert_true(sink_pad(cx, &sink, 10000));
+    assert_int_equal(told.n, 0);
+    sink_expect(&sink, "writing", 200 << 20);
+    assert_true(sink_copy(cx, &sink, (Bytes){ source_file(cx, path), 0, 200 << 20 }));
+    assert_true(told.n > 1 && told.last == 1);
+    cx->progress = NULL;
+    fclose(f);
+    fclose(in);
+    free(path), free(to);
+    remove_folder(dir);
+}
+
 static void what_is_not_a_file_is_named(void **state)
 {
     Ctx *cx = *state;
@@ -188,9 +229,10 @@ static void what_is_not_a_file_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_copies_the_same_bytes),    TEST(a_deflated_source_can_be_read_anywhere),
-        TEST(damaged_compressed_data_is_an_error), TEST(reading_outside_is_an_error),
-        TEST(a_file_that_shrinks_is_an_error),     TEST(what_is_not_a_file_is_named),
+        TEST(every_kind_copies_the_same_bytes),     TEST(a_deflated_source_can_be_read_anywhere),
+        TEST(damaged_compressed_data_is_an_error),  TEST(reading_outside_is_an_error),
+        TEST(a_file_that_shrinks_is_an_error),      TEST(what_is_not_a_file_is_named),
+        TEST(what_is_written_is_told_by_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,8 +319,6 @@ static void put_initializers(Wire *w)
         if (init->is_node)
             continue;
         put_tensor(w, GRAPH_INITIALIZER, init->v->k, w->value[init->v->id], init);
-        if (w->out && !init->external)
-            tell_progress(w->cx, "writing the model", (double)(i + 1) / (double)w->inits.n);
     }
 }
 
@@ -503,11 +501,24 @@ static uint64_t measure(Wire *w, const Graph *g)
     return w->n;
 }
 
+/* Where the last of the weights in a file of their own ends. */
+static uint64_t data_size(const Wire *w)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < w->inits.n; i++) {
+        const Init *init = &w->inits.at[i];
+        if (init->external && init->offset + init->size > end)
+            end = init->offset + init->size;
+    }
+    return end;
+}
+
 static bool write_data(Wire *w, Sink *data)
 {
     Sink *model = w->out;
     uint64_t start = data->at;
     w->out = data;
+    sink_expect(data, "writing weights", data_size(w));
     for (size_t i = 0; i < w->inits.n && !w->failed; i++) {
         const Init *init = &w->inits.at[i];
         if (!init->external)
@@ -515,7 +526,6 @@ static bool write_data(Wire *w, Sink *data)
         wire_flush(w);
         w->failed = w->failed || !sink_pad(w->cx, data, start + init->offset - data->at);
         put_elements(w, init->v->k);
-        tell_progress(w->cx, "writing weights", (double)(i + 1) / (double)w->inits.n);
     }
     wire_flush(w);
     w->out = model;
@@ -580,6 +590,7 @@ bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
     w->out = out;
     if (data && !write_data(w, data))
         return false;
+    sink_expect(out, "writing the model", size);
     put_model(w, g);
     wire_flush(w);
     if (w->failed || ctx_failed(cx))
