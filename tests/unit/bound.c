@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include <pthread.h>
+
 static int dig(Ctx *cx, int depth)
 {
     volatile char room[256] = { 0 };
@@ -45,6 +47,25 @@ static void assert_ends(Ctx *cx, bool (*work)(void *), const char *text)
 static void a_recursion_without_end_ends(void **state)
 {
     assert_ends(*state, dig_forever, "nested too deep");
+}
+
+static void *dig_in_a_thread(void *cx)
+{
+    assert_ends(cx, dig_forever, "nested too deep");
+    return NULL;
+}
+
+/* Hosts make threads with less stack than `ulimit -s` says: Rust 2 MB, Java 1 MB, musl 128 KB. */
+static void a_recursion_ends_on_the_small_stack_of_a_thread(void **state)
+{
+    enum { SMALL = 256 << 10 };
+    pthread_t thread;
+    pthread_attr_t attr;
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, SMALL), 0);
+    assert_int_equal(pthread_create(&thread, &attr, dig_in_a_thread, *state), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_attr_destroy(&attr), 0);
 }
 
 /* A function of the user, in which the inner recursion ends and which goes on behind it. */
@@ -131,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_recursion_without_end_ends),
+        TEST(a_recursion_ends_on_the_small_stack_of_a_thread),
         TEST(steps_without_end_end),
         TEST(a_recursion_in_a_users_function_ends_there),
         TEST(time_without_progress_ends),

@@ -34,6 +34,7 @@ else()
   set(PC_PREFIX "\${pcfiledir}/${up}")
   set(PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
 endif()
+string(STRIP "-lz -lm ${CMAKE_THREAD_LIBS_INIT}" PC_PRIVATE)   # what the static library needs; threads lie in newer C libraries
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnx.pc.in ${CMAKE_BINARY_DIR}/install/pt2onnx.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/install/pt2onnx.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
