@@ -237,7 +237,18 @@ typedef struct pt2onnx_options {
     int show_json; /* pt2onnx_show writes one object of JSON instead of text */
 } pt2onnx_options;
 
+#ifdef __cplusplus /* whose older standards name no members in braces */
+static inline pt2onnx_options pt2onnx_default_options(void)
+{
+    pt2onnx_options o = {};
+    o.size = sizeof o;
+    o.opset = 18;
+    return o;
+}
+#define PT2ONNX_OPTIONS pt2onnx_default_options()
+#else
 #define PT2ONNX_OPTIONS { .size = sizeof(pt2onnx_options), .opset = 18 }
+#endif
 
 /* Convert the file `model` (.pt, .pt2) and write `out`, and `out`.data for weights that go there. A
  * file of that name is replaced when all has gone well; `out` "-" is standard output (file

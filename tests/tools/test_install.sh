@@ -85,6 +85,25 @@ if have pkg-config; then
     ! ldd "$work/embed_static" | grep pt2onnx || die "the static program asks for the shared library"
 fi
 
+# ---- C++ ----
+
+cat >"$work/options.cc" <<'END'
+#include <pt2onnx.h>
+int main()
+{
+    pt2onnx_options o = PT2ONNX_OPTIONS;
+    o.check_crc = 1;
+    return o.size == sizeof o && o.opset == 18 && !o.user && !o.show_json ? 0 : 1;
+}
+END
+cxx=${CXX:-c++}
+if have "$cxx"; then
+    for standard in c++11 c++20; do
+        $cxx -std=$standard -Wall -Wextra -pedantic -Werror "$work/options.cc" -o "$work/options" -I "$prefix/include"
+        "$work/options" || die "PT2ONNX_OPTIONS is not the defaults in $standard"
+    done
+fi
+
 # ---- C: find_package ----
 
 cmake -S "$top/examples" -B "$work/cmake" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1 && cmake --build "$work/cmake" >>"$work/log" 2>&1 ||
