@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -498,7 +501,11 @@ typedef ssize_t (*KernelCopy)(int to, int from, off_t *at, size_t n);
 
 static ssize_t by_range(int to, int from, off_t *at, size_t n)
 {
+#ifdef __linux__ /* where glibc may be older than its function, 2.27 */
+    return (ssize_t)syscall(SYS_copy_file_range, from, at, to, NULL, n, 0L);
+#else
     return copy_file_range(from, at, to, NULL, n, 0);
+#endif
 }
 static ssize_t by_sendfile(int to, int from, off_t *at, size_t n)
 {
