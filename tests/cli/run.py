@@ -4,8 +4,8 @@
     tests/cli/run.py PROGRAM [NAME.cmd..]             run these, or all
     tests/cli/run.py PROGRAM --rewrite [NAME.cmd..]   write down what they do now; review it like code
 
-Each runs in an empty folder with a copy of files/ in it and `pt2onnx` first on the PATH, in the C locale. Nothing is
-masked: what the program prints must not depend on where, when or as whom it runs. A missing .out or .err means nothing
+Each runs in an empty folder with a copy of files/ in it and `pt2onnx` first on the PATH, in the C locale. Nothing of
+the program's is masked: what it prints must not depend on where, when or as whom it runs. A missing .out or .err means nothing
 is printed, a missing .exit means 0. Python's own library only.
 """
 import difflib
@@ -17,6 +17,8 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+# What the C library says of errors of the system is not the program's: musl's words become glibc's.
+MUSL = {b"Filename too long": b"File name too long"}
 
 
 def copy_files(target):
@@ -36,7 +38,10 @@ def execute(program, script):
         env = {"PATH": bin_dir + ":" + os.environ.get("PATH", "/usr/bin:/bin"), "LC_ALL": "C", "HOME": work}
         env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
         done = subprocess.run(["sh", str(script)], cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
-        return {".out": done.stdout, ".err": done.stderr, ".exit": b"%d\n" % done.returncode}
+        err = done.stderr
+        for musl, glibc in MUSL.items():
+            err = err.replace(musl, glibc)
+        return {".out": done.stdout, ".err": err, ".exit": b"%d\n" % done.returncode}
 
 
 def nothing(suffix):
