@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer clean help
+.PHONY: build install run example check test corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -106,8 +106,12 @@ web-viewer:             ## web/viewer/view.html, the page of `pt2onnx view`, aft
 	tools/setup web
 	cd web && node build.mjs --viewer viewer/view.html
 
+dist:                   ## packages for Linux into dist/: wheels, programs, sources, checksums, an SBOM; see docs/platforms.md
+	tools/setup dist
+	.venv-dist/bin/python tools/dist.py $(if $(ONLY),--only '$(ONLY)')
+
 clean:                  ## remove what was built; environments and models stay
-	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm web/dist
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm build-dist web/dist dist
 
 help:                   ## this list
 	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 20

