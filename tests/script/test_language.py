@@ -448,15 +448,15 @@ class MayFollow(nn.Module):
     def forward(self, x):
         y = x.to_sparse().to_dense()
         if y.size(0) > 3:
-            y = torch.linalg.eigvals(y).real
+            y = torch.ops.quantized.embedding_bag_byte_prepack(y) / 2
         return y
 
 
 def test_what_may_follow_a_missing_operator_is_told_apart(tmp_path):
     """After a missing operator nobody knows which branches are taken."""
     said = refused(MayFollow(), tmp_path, "-i", "x:float32[3,3]")
-    assert "Exporting the operator 'aten::to_sparse'" in said and "Exporting the operator 'aten::linalg_eigvals'" not in said
-    assert "if the program gets there, aten::linalg_eigvals" in said
+    assert "Exporting the operator 'aten::to_sparse'" in said and "Exporting the operator 'quantized::embedding_bag_byte_prepack'" not in said
+    assert "if the program gets there, quantized::embedding_bag_byte_prepack" in said
 
 
 class Hypotheses(nn.Module):
@@ -535,10 +535,10 @@ def test_with(model, tmp_path):
 
 class NumberOfNothing(nn.Module):
     def forward(self, x):
-        n = float(torch.linalg.eigvals(x).real.sum())
-        return x * n, torch.linalg.eig(x + n)[0]
+        n = float(torch.ops.quantized.embedding_bag_byte_prepack(x).sum())
+        return x * n, torch.ops.quantized.embedding_bag_4bit_prepack(x + n)
 
 
 def test_what_is_made_of_a_refused_result_is_no_mistake_of_its_own(tmp_path):
     said = refused(NumberOfNothing(), tmp_path, "-i", "x:float32[N,3]")
-    assert "Exporting the operator 'aten::linalg_eig'" in said and "no form of" not in said
+    assert "Exporting the operator 'quantized::embedding_bag_byte_prepack'" in said and "no form of" not in said
