@@ -46,6 +46,7 @@
     ROWS(linalg, solve)                       \
     ROWS(linalg, householder)                 \
     ROWS(linalg, jacobi)                      \
+    ROWS(linalg, schur)                       \
     ROWS(linalg, lu)                          \
     ROWS(linalg, ldl)                         \
     ROWS(nn, conv)                            \

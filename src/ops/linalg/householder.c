@@ -33,6 +33,14 @@ static Ox reflected(Op *op, Ox c, Ox v, Ox tau)
     return each_sub(op, c, part);
 }
 
+/* c (1 - tau v v^H) */
+static Ox reflected_right(Op *op, Ox c, Ox v, Ox tau)
+{
+    Ox down = each_mul(op, matrix_product(op, c, v), tau);
+    Ox part = matrix_product(op, down, matrix_adjoint(op, v));
+    return each_sub(op, c, part);
+}
+
 static Ox negated(Op *op, Ox x)
 {
     return ox_is_complex(x) ? each_mul(op, x, real_like(op, -1, x)) : ox(op, "Neg", x);
@@ -49,41 +57,55 @@ static Ox on_axis(Op *op, Ox first, Ox rest)
     return ox(op, "And", none, real);
 }
 
+/* H = 1 - tau v v^H, which is made for a column whose element `first` is followed by `tail`. */
+typedef struct Reflection {
+    Ox onto; /* what H^H makes of `first`; the tail becomes 0 */
+    Ox tail; /* that of v */
+    Ox tau;
+} Reflection;
+
+/* See above; a tail of zeros and a real first element stay, with tau 0. */
+static Reflection reflection(Op *op, Ox first, Ox tail)
+{
+    Ox rest = matrix_reduce(op, "ReduceSum", each_square(op, tail), 2, true);
+    Ox done = on_axis(op, first, rest);
+    Ox norm = ox(op, "Sqrt", ox(op, "Add", each_square(op, first), rest));
+    Ox real = each_real(op, first);
+    Ox negative = ox(op, "Less", real, real_like(op, 0, first));
+    Ox onto = ox(op, "Where", negative, norm, ox(op, "Neg", norm));
+    Ox safe = ox(op, "Where", done, real_like(op, 1, first), onto);
+    Ox away = each_sub(op, first, onto);
+    Ox scale = ox(op, "Where", done, one_of(op, first), away);
+    Reflection r;
+    r.tau = ox(op, "Where", done, zero_of(op, first), negated(op, each_div(op, away, safe)));
+    r.tail = each_div(op, tail, scale);
+    r.onto = ox_ok(onto) ? ox(op, "Where", done, first, ox_cast(op->g, onto, ox_dtype(first)))
+                         : POISON;
+    return r;
+}
+
 /* One iteration of the decomposition. state[0]: the matrix so far; state[1]: the taus. */
 static void reflect_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
 {
     (void)data, (void)go;
     Ox a = state[0];
-    Ox zero = zero_of(op, a);
-    Ox one = one_of(op, a);
     Ox row = matrix_rows(op, a);
     Ox number = matrix_columns(op, a);
     Ox column = matrix_pick(op, a, k, 1);
     Ox first = matrix_pick(op, column, k, 2);
     Ox below = ox(op, "Greater", row, k);
-    Ox tail = ox(op, "Where", below, column, zero);
-    Ox rest = matrix_reduce(op, "ReduceSum", each_square(op, tail), 2, true);
-    Ox done = on_axis(op, first, rest);
-    Ox norm = ox(op, "Sqrt", ox(op, "Add", each_square(op, first), rest));
-    Ox real = each_real(op, first);
-    Ox negative = ox(op, "Less", real, real_like(op, 0, a));
-    Ox onto = ox(op, "Where", negative, norm, ox(op, "Neg", norm));
-    Ox safe = ox(op, "Where", done, real_like(op, 1, a), onto);
-    Ox away = each_sub(op, first, onto);
-    Ox scale = ox(op, "Where", done, one, away);
-    Ox tau = ox(op, "Where", done, zero, negated(op, each_div(op, away, safe)));
-    Ox scaled = each_div(op, tail, scale);
-    Ox v = reflector(op, row, k, scaled);
-    Ox all = reflected(op, a, v, conjugate(op, tau));
-    Ox diagonal = ox(op, "Where", done, first, ox_cast(op->g, onto, ox_dtype(a)));
+    Ox tail = ox(op, "Where", below, column, zero_of(op, a));
+    Reflection r = reflection(op, first, tail);
+    Ox v = reflector(op, row, k, r.tail);
+    Ox all = reflected(op, a, v, conjugate(op, r.tau));
     Ox at = ox(op, "Equal", row, k);
-    Ox under = ox(op, "Where", below, scaled, column);
-    Ox own = ox(op, "Where", at, diagonal, under);
+    Ox under = ox(op, "Where", below, r.tail, column);
+    Ox own = ox(op, "Where", at, r.onto, under);
     Ox later = ox(op, "Greater", number, k);
     Ox now = ox(op, "Equal", number, k);
     Ox replaced = ox(op, "Where", now, own, a);
     next[0] = ox(op, "Where", later, all, replaced);
-    next[1] = matrix_recorded(op, state[1], k, tau);
+    next[1] = matrix_recorded(op, state[1], k, r.tau);
 }
 
 static bool decompose(Op *op, Ox a, Reflections *r)
@@ -144,6 +166,46 @@ bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r)
     if (q)
         *q = times(op, &h, matrix_eye(op, h.packed, m, size), false);
     return ox_ok(*r) && (!q || ox_ok(*q));
+}
+
+/* ---- Hessenberg form ---- */
+
+/* One iteration: a reflection of the rows below k + 1 clears column k there, and is multiplied from
+ * the right too. state[0]: the matrix; state[1], when *data says so: the product of reflections. */
+static void clear_column(Op *op, const void *data, Ox k, const Ox *state, Ox *next, Ox *go)
+{
+    (void)go;
+    Ox a = state[0];
+    Ox row = matrix_rows(op, a);
+    Ox under = ox(op, "Add", k, ox_int(op->g, 1));
+    Ox column = matrix_pick(op, a, k, 1);
+    Ox below = ox(op, "Greater", row, under);
+    Ox tail = ox(op, "Where", below, column, zero_of(op, a));
+    Reflection r = reflection(op, matrix_pick(op, column, under, 2), tail);
+    Ox v = reflector(op, row, under, r.tail);
+    Ox left = reflected(op, a, v, conjugate(op, r.tau));
+    Ox now = ox(op, "Equal", matrix_columns(op, a), k);
+    Ox own = ox(op, "And", now, below);
+    Ox cleared = ox(op, "Where", own, zero_of(op, a), left);
+    next[0] = reflected_right(op, cleared, v, r.tau);
+    if (*(const bool *)data)
+        next[1] = reflected_right(op, state[1], v, r.tau);
+}
+
+bool matrix_hessenberg(Op *op, Ox a, Ox *h, Ox *q)
+{
+    if (!ox_ok(a))
+        return false;
+    Dim n = ox_dim(a, ox_rank(a) - 1);
+    Dim count = dim_max(op->cx, dim_sub(op->cx, n, dim_int(op->cx, 2)), dim_int(op->cx, 0));
+    bool vectors = q != NULL;
+    Ox state[] = { a, vectors ? matrix_eye(op, a, n, n) : NULL };
+    if (!op_loop(op, ox_dim_value(op->g, count), clear_column, &vectors, state, vectors ? 2 : 1))
+        return false;
+    *h = state[0];
+    if (q)
+        *q = state[1];
+    return true;
 }
 
 /* ---- the operators ---- */

@@ -42,6 +42,9 @@ Ox matrix_float(Op *op, const char *name);
 /* a = q r in double (complex128), by householder.c. q NULL: not asked for. complete: q is square.
  */
 MUST_USE bool matrix_qr(Op *op, Ox a, bool complete, Ox *q, Ox *r);
+/* a = q h q^H for square a, in a's type, with h's columns 0 below the subdiagonal; q NULL: not
+ * asked for. */
+MUST_USE bool matrix_hessenberg(Op *op, Ox a, Ox *h, Ox *q);
 /* The singular values [.., min(m, n)] in double, the largest first, by jacobi.c. */
 Ox matrix_singular_values(Op *op, Ox a);
 /* x of a x = b of any size, by lu.c; info: 0 or the number of the first column without a pivot, or

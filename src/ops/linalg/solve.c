@@ -806,10 +806,6 @@ static Ox lower_cond(Op *op)
     return ox(op, "Mul", own, its);
 }
 
-#define NO_EIGENVALUES                                                                           \
-    "eigenvalues of a matrix that is not symmetric take an iteration on complex numbers, which " \
-    "is not written here: use linalg.eigh if it is symmetric"
-
 /* They read one half of a matrix that PyTorch takes for a symmetric one. */
 #define OF_ONE_HALF \
     "self = \"its derivative is not known\" input2 = \"its derivative is not known\""
@@ -880,10 +876,6 @@ const OpRow ops_solve[] = {
           .layout = LAYOUT_OWN_ORDER),
     LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
     OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
-    REFUSE(NO_EIGENVALUES,
-           "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)"),
-    REFUSE(NO_EIGENVALUES, "aten::linalg_eigvals(Tensor self) -> Tensor"),
-    REFUSE(NO_EIGENVALUES, "aten::_linalg_eigvals(Tensor self) -> Tensor"),
     LOWER(lower_matrix_exp, NULL, PLAIN, "aten::matrix_exp(Tensor self) -> Tensor"),
     LOWER(lower_matrix_exp, NULL, PLAIN, "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
     OPS_END
