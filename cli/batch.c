@@ -311,7 +311,8 @@ static void print_ended(Batch *b)
         messages_clear(&b->messages);
     for (; b->printed < b->begun && b->job[b->printed].ended; b->printed++) {
         Job *j = &b->job[b->printed];
-        fwrite(j->said[OUT].s, 1, j->said[OUT].n, stdout);
+        if (j->said[OUT].n)
+            fwrite(j->said[OUT].s, 1, j->said[OUT].n, stdout);
         print_result(b, j);
         fflush(stdout);
         print_messages(j);

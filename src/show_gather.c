@@ -143,6 +143,8 @@ static void keep_reason(Shown *w)
     ctx_restart(cx);
 }
 
+/* The modules that the file holds come first, so that those which are never called are there too.
+ */
 bool show_gather(Session *s, Program *p, Shown *out)
 {
     Ctx *cx = s->cx;
@@ -152,11 +154,13 @@ bool show_gather(Session *s, Program *p, Shown *out)
     int64_t seconds = cx->limit[LIMIT_SECONDS];
     if (seconds > SECONDS_TO_RUN)
         cx->limit[LIMIT_SECONDS] = SECONDS_TO_RUN;
+    Value root = p->root; /* that of an evaluation goes with it */
     p->on_module = on_module;
     p->module_user = out;
     if (!bounded(cx, evaluate, out) || cx->refusals.n > 0)
         keep_reason(out);
     p->on_module = NULL;
+    p->root = root;
     cx->limit[LIMIT_SECONDS] = seconds;
     count_weights(out);
     return !ctx_failed(cx);
