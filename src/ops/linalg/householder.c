@@ -64,7 +64,8 @@ typedef struct Reflection {
     Ox tau;
 } Reflection;
 
-/* See above; a tail of zeros and a real first element stay, with tau 0. */
+/* The reflection that turns (first, tail) into (onto, 0). A real `first` with a tail of zeros is
+ * there already: tau is 0, and nothing is reflected. */
 static Reflection reflection(Op *op, Ox first, Ox tail)
 {
     Ox rest = matrix_reduce(op, "ReduceSum", each_square(op, tail), 2, true);
