@@ -118,7 +118,8 @@ static Ox lower_y0(Op *op)
     Ox first_kind = mul(op, POLY(op, t, j0_near), 2 / PI);
     Ox singular = ox(op, "Mul", first_kind, ox(op, "Log", x));
     Ox near = ox(op, "Add", POLY(op, t, y0_near), singular);
-    return rounded(op, pick(op, below(op, x, 8), near, oscillating(op, x, false, true)));
+    Ox far = oscillating(op, x, false, true);
+    return rounded(op, pick(op, below(op, x, 8), near, far));
 }
 
 static Ox lower_y1(Op *op)
@@ -129,7 +130,8 @@ static Ox lower_y1(Op *op)
     Ox singular = ox(op, "Mul", first_kind, ox(op, "Log", x));
     Ox sum = ox(op, "Add", POLY(op, t, y1_near), singular);
     Ox near = ox(op, "Sub", ox(op, "Mul", sum, x), over(op, 2 / PI, x));
-    Ox value = pick(op, below(op, x, 8), near, oscillating(op, x, true, true));
+    Ox far = oscillating(op, x, true, true);
+    Ox value = pick(op, below(op, x, 8), near, far);
     return rounded(op, pick(op, is(op, x, 0), num(op, -INFINITY), value));
 }
 
