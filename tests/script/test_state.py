@@ -566,4 +566,4 @@ def test_a_constant_without_a_name_is_told_by_its_line(tmp_path):
     said, inputs, outputs = traced(PlainAttribute(), tmp_path)
     with open(__file__) as f:
         line = 1 + next(i for i, text in enumerate(f) if "# anchors" in text)
-    assert re.search(r"for the next run: CONSTANTS\.c\d \(\S+test_state.py:%d\);" % line, said), said
+    assert re.search(r"for the next run: CONSTANTS\.c\d \(.+test_state.py:%d\);" % line, said), said
