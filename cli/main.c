@@ -54,30 +54,39 @@ static int end_output(int status)
     return PT2ONNX_UNREADABLE;
 }
 
-static int convert_one(const CommandLine *l, const char *model, const char *output)
+typedef pt2onnx_status (*LibraryCall)(const char *model, const char *output,
+                                      const pt2onnx_options *o, pt2onnx_error **e);
+
+/* One call of the library for one model, with its notes and its end. output: NULL where nothing is
+ * written. Graphs of --dump-after go to stdout, unless the output goes there. */
+static int run(const CommandLine *l, LibraryCall call, const char *model, const char *output)
 {
     Messages m = messages_begin(l);
     pt2onnx_options o = command_line_request(l);
     messages_listen(&m, &o);
-    m.dump = strcmp(output, "-") == 0 ? stderr : stdout;
+    m.dump = output && strcmp(output, "-") == 0 ? stderr : stdout;
     pt2onnx_error *e = NULL;
-    pt2onnx_status status = pt2onnx_convert(model, output, &o, &e);
+    pt2onnx_status status = call(model, output, &o, &e);
     messages_end(&m, model, output, status, e);
     pt2onnx_error_free(e);
     return end_output((int)status);
 }
 
-static int check_one(const CommandLine *l, const char *model, const char *output)
+static pt2onnx_status call_check(const char *model, const char *output, const pt2onnx_options *o,
+                                 pt2onnx_error **e)
 {
     (void)output;
-    Messages m = messages_begin(l);
-    pt2onnx_options o = command_line_request(l);
-    messages_listen(&m, &o);
-    pt2onnx_error *e = NULL;
-    pt2onnx_status status = pt2onnx_check(model, &o, &e);
-    messages_end(&m, model, NULL, status, e);
-    pt2onnx_error_free(e);
-    return end_output((int)status);
+    return pt2onnx_check(model, o, e);
+}
+
+static int convert_one(const CommandLine *l, const char *model, const char *output)
+{
+    return run(l, pt2onnx_convert, model, output);
+}
+
+static int check_one(const CommandLine *l, const char *model, const char *output)
+{
+    return run(l, call_check, model, output);
 }
 
 static int to_stdout(void *user, const void *bytes, size_t n)
@@ -208,14 +217,7 @@ static int check(const CommandLine *l, const char *const *models, size_t n)
 
 static int view_into(const CommandLine *l, const char *file, const char *output)
 {
-    Messages m = messages_begin(l);
-    pt2onnx_options o = command_line_request(l);
-    messages_listen(&m, &o);
-    pt2onnx_error *e = NULL;
-    pt2onnx_status status = pt2onnx_view(file, output, &o, &e);
-    messages_end(&m, file, output, status, e);
-    pt2onnx_error_free(e);
-    return end_output((int)status);
+    return run(l, pt2onnx_view, file, output);
 }
 
 static int view(const CommandLine *l, const char *file)
