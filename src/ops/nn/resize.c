@@ -38,8 +38,31 @@ static bool target_vec(Op *op, Target *t)
     return true;
 }
 
-/* The plain form: the sizes, and all scales or none. False after an error or refusal. */
-static bool target_plain(Op *op, Target *t)
+/* The scale of an axis for which only the size is given; false: a size is dynamic. */
+static bool scale_of_sizes(Ox x, Target *t, int i)
+{
+    int64_t in, out;
+    if (!dim_known(ox_dim(x, 2 + i), &in) || !dim_known(t->size.at[i], &out) || !in || !out)
+        return false;
+    t->scale[i] = (double)out / (double)in;
+    return true;
+}
+
+/* A call that gives scales for some axes: those of the others follow from the sizes. */
+static bool complete_scales(Op *op, Ox x, Target *t)
+{
+    if (t->size.n != (size_t)t->spatial || ox_rank(x) != t->spatial + 2)
+        return true; /* lower_upsample refuses that */
+    for (int i = 0; i < t->spatial; i++)
+        if (t->scale[i] == 0 && !scale_of_sizes(x, t, i)) {
+            op_refuse(op, "a scale for some of the axes only: make the sizes static with -i");
+            return false;
+        }
+    return true;
+}
+
+/* The plain form: the sizes, and scales or none. False after an error or refusal. */
+static bool target_plain(Op *op, Ox x, Target *t)
 {
     static const char *const names[4][3] = {
         { 0 }, { "scales" }, { "scales_h", "scales_w" }, { "scales_d", "scales_h", "scales_w" }
@@ -48,11 +71,9 @@ static bool target_plain(Op *op, Target *t)
     t->size = arg_dims(op, "output_size");
     for (int i = 0; i < t->spatial && !ctx_failed(op->cx); i++)
         given += scale_of(arg_value(op, names[t->spatial][i]), &t->scale[i]);
-    t->scaled = given == t->spatial;
-    if (given && !t->scaled) {
-        op_refuse(op, "a scale for some of the axes only");
+    t->scaled = given > 0;
+    if (given && !complete_scales(op, x, t))
         return false;
-    }
     return !ctx_failed(op->cx);
 }
 
@@ -262,8 +283,8 @@ static void note_growth(Op *op, Ox x, double scale, int i, int64_t from, const c
          2 + i, name, (long long)from, who, scale, floor(scale), name, (long long)from);
 }
 
-/* Of a static axis: its scale becomes the one that PyTorch's filter takes. Is its size the same in
- * the result? False after an error too. */
+/* Of a static axis: its scale becomes the one that PyTorch's filter takes. Does that keep its size?
+ * False after an error too. Where it gives fewer pixels than the result has, that is noted in t. */
 static bool settle_static_axis(Op *op, Ox x, ResizeMode mode, Target *t, int i, int64_t in)
 {
     int64_t out;
@@ -274,7 +295,9 @@ static bool settle_static_axis(Op *op, Ox x, ResizeMode mode, Target *t, int i, 
     double whole = whole_scale(mode, t, in, out);
     if (leaves && whole > 0)
         t->scale[i] = whole;
-    return in == out;
+    double scaled = floor((double)in * t->scale[i]);
+    t->by_axes = t->by_axes || scaled < (double)out;
+    return scaled == (double)in;
 }
 
 /* Of a dynamic axis: may its size be the same in the result? Notes the sizes that the model is not
@@ -289,7 +312,7 @@ static bool settle_dynamic_axis(Op *op, Ox x, ResizeMode mode, const Target *t, 
     return scale == 1 || (from && by_scale);
 }
 
-/* Settle the scales of axes that keep their size, and t->copied. False after an error. */
+/* Settle the scales of axes that keep their size, and t->by_axes. False after an error. */
 static bool settle_scales(Op *op, Ox x, ResizeMode mode, Target *t)
 {
     bool all = true;
@@ -302,7 +325,7 @@ static bool settle_scales(Op *op, Ox x, ResizeMode mode, Target *t)
         all = all && kept;
         scaled = scaled || t->scale[i] != 1;
     }
-    t->copied = all && scaled;
+    t->by_axes = t->by_axes || (all && scaled);
     return !ctx_failed(op->cx);
 }
 
@@ -319,13 +342,13 @@ static Ox lower_upsample(Op *op)
     int rank;
     if (!need_rank(op, x, t.spatial + 2, &rank))
         return POISON;
-    bool read = vec ? target_vec(op, &t) : target_plain(op, &t);
+    bool read = vec ? target_vec(op, &t) : target_plain(op, x, &t);
     if (!read)
         return POISON;
     if (rank != t.spatial + 2)
         return op_fail(op, E_VALUE, "It is expected input_size equals to %d, but got size %d",
                        t.spatial + 2, rank);
-    if (!t.scaled && t.size.n != (size_t)t.spatial)
+    if ((t.size.n || !t.scaled) && t.size.n != (size_t)t.spatial)
         return op_fail(op, E_VALUE, "It is expected output_size equals to %d, but got size %zu",
                        t.spatial, t.size.n);
     bool corners = !is_nearest((ResizeMode)op->row->datum) && arg_bool(op, "align_corners");

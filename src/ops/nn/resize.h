@@ -16,7 +16,8 @@ static inline bool is_antialiased(ResizeMode m) { return m >= LINEAR_AA; }
 typedef struct Target {
     int spatial;     /* axes */
     bool scaled;     /* every scale is given */
-    bool copied;     /* ONNX Runtime may copy x, as all sizes stay, where PyTorch takes samples */
+    bool by_axes;    /* not by Resize: all sizes stay by the scales, where ONNX Runtime copies x and
+                        PyTorch takes samples; or they give fewer pixels than the size wants */
     double scale[3]; /* of each spatial axis */
     Dims size;       /* of each spatial axis; none where only scales are given */
 } Target;

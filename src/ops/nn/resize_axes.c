@@ -373,9 +373,9 @@ Ox resized_by_axes(Op *op, Ox x, const Target *t, ResizeMode mode, bool corners)
     Axis axis[3];
     if (is_nearest(mode) && !sizes_in_range(op, x, t))
         return POISON;
-    if (is_nearest(mode) && (t->copied || any_misses(op, x, t, mode)))
+    if (is_nearest(mode) && (t->by_axes || any_misses(op, x, t, mode)))
         return all_nearest(op, x, t, mode);
-    if (resize_takes(op, x, t, mode, corners) && !t->copied)
+    if (resize_takes(op, x, t, mode, corners) && !t->by_axes)
         return NULL;
     for (int i = 0; i < t->spatial; i++) {
         if (axis_of(op, x, t, mode, corners, i, &axis[i]))
