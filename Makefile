@@ -93,7 +93,7 @@ web:                    ## the page, into the folder dist of web: the library as
 	cmake --build build-wasm -j $(JOBS)
 	cd web && node build.mjs
 
-web-test: web           ## the page in a real Chromium: five models converted, run and compared with PyTorch, hostile files, 5 GB
+web-test: web           ## the page in a real Chromium and Firefox: five models converted, run and compared with PyTorch, hostile files, 5 GB
 	tools/setup test
 	$(MAKE) --no-print-directory build
 	$(T213) web/test/prepare.py $(PT2ONNX_CACHE)
