@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer dist clean help
+.PHONY: build install run example check test abi corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -86,6 +86,11 @@ operators:              ## after adding one: src/op_nodes.txt and docs/operators
 	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
 	cmake --build $(BUILD) -j $(JOBS) --target run_cases pt2onnx
 	BUILD=$(BUILD) tools/gen-operators
+
+abi:                    ## is the C interface the one that programs were compiled for? docs/releasing.md says what to do when it is not
+	tools/setup abi
+	$(MAKE) --no-print-directory build
+	tools/abi --library $(BUILD)/libpt2onnx.so
 
 web:                    ## the page, into the folder dist of web: the library as WebAssembly, with its picture; see docs/web.md
 	tools/setup web

@@ -37,7 +37,7 @@ extern "C" {
 #define PT2ONNX_API
 #endif
 
-#define PT2ONNX_VERSION "0.1.0"
+#define PT2ONNX_VERSION "1.0.0"
 /* The version of the library that runs, which may be newer than the header it was compiled with. */
 PT2ONNX_API const char *pt2onnx_version(void);
 

@@ -11,7 +11,7 @@
 from ._capi import ConversionError
 from .files import convert
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = ["convert", "export", "compare", "install", "uninstall", "is_in_onnx_export", "ConversionError"]
 
 

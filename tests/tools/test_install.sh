@@ -112,7 +112,7 @@ converts "$work/cmake/embed"
 converts "$work/cmake/embed_static"
 ! ldd "$work/cmake/embed_static" | grep pt2onnx || die "pt2onnx::static is the shared library"
 mkdir "$work/newer"
-sed 's/find_package(pt2onnx 0.1/find_package(pt2onnx 99.1/' "$top/examples/CMakeLists.txt" >"$work/newer/CMakeLists.txt"
+sed 's/find_package(pt2onnx 1.0/find_package(pt2onnx 99.1/' "$top/examples/CMakeLists.txt" >"$work/newer/CMakeLists.txt"
 cp "$top/examples/embed.c" "$work/newer/"
 if cmake -S "$work/newer" -B "$work/newer/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1; then die "version 99.1 is found"; fi
 

@@ -38,7 +38,7 @@ string(STRIP "-lz -lm ${CMAKE_THREAD_LIBS_INIT}" PC_PRIVATE)   # what the static
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnx.pc.in ${CMAKE_BINARY_DIR}/install/pt2onnx.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/install/pt2onnx.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-# find_package(pt2onnx): a program that was built for 0.1 runs with any later 0.x, since options carry their size.
+# find_package(pt2onnx): a program that was built for 1.0 runs with any later 1.x, since options carry their size.
 set(PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/pt2onnx)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnxConfig.cmake.in ${CMAKE_BINARY_DIR}/install/pt2onnxConfig.cmake
   INSTALL_DESTINATION ${PACKAGE} NO_SET_AND_CHECK_MACRO)
