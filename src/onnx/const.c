@@ -10,14 +10,19 @@
 
 enum { GATHER_TILE = 1 << 20 }; /* bytes of source held at once */
 
-int64_t const_numel(const Const *k)
+int64_t numel_of_ints(int rank, const int64_t *dims)
 {
     int64_t n = 1;
-    for (int i = 0; i < k->rank; i++)
-        if (!mul_ok(n, k->dims[i], &n))
+    for (int i = 0; i < rank; i++)
+        if (dims[i] == 0)
+            return 0;
+    for (int i = 0; i < rank; i++)
+        if (!mul_ok(n, dims[i], &n))
             return INT64_MAX;
     return n;
 }
+
+int64_t const_numel(const Const *k) { return numel_of_ints(k->rank, k->dims); }
 
 bool const_contiguous(const Const *k)
 {

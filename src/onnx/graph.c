@@ -56,6 +56,7 @@ static TypeRec *own_type(Ctx *cx, const TypeRec *t)
 {
     TypeRec *r = new(cx, TypeRec);
     *r = *t;
+    r->cx = cx;
     r->dim = NULL;
     if (t->rank <= 0)
         return r;
@@ -92,6 +93,17 @@ Type type_tensor(Ctx *cx, DType t, int rank, const Dim *dim)
 {
     assert(rank >= -1 && rank <= MAX_RANK);
     return intern_type(cx, &(TypeRec){ .kind = T_TENSOR, .dtype = t, .rank = rank, .dim = dim });
+}
+
+Dim ox_no_dim(Ox v, int axis)
+{
+    Ctx *cx = v->graph ? v->graph->cx : NULL;
+    if (v->type)
+        cx = v->type->cx;
+    if (cx && !ctx_failed(cx)) /* POISON has neither, and an error behind it */
+        fail(cx, E_VALUE, "Dimension out of range: a tensor of rank %d has no axis %d", ox_rank(v),
+             axis);
+    return NULL;
 }
 
 Type type_of_ints(Ctx *cx, DType t, int rank, const int64_t *dims)

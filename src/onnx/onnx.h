@@ -63,7 +63,7 @@ DType dtype_of_parts(
 /* ---- dimensions ---- */
 
 /* An integer expression over named symbols, hash-consed in a normal form. Lives until the next
- * restart. */
+ * restart. NULL after an error: functions take it, make NULL of it, and nothing is known of it. */
 typedef const struct DimRec *Dim;
 typedef enum { NO, YES, UNKNOWN } Tri;
 #define DIM_MAX INT64_MAX /* "no upper bound" */
@@ -143,6 +143,7 @@ typedef const struct TypeRec {
     int rank;
     const Dim *dim;
     const struct TypeRec *elem;
+    Ctx *cx;
 } *Type;
 enum { MAX_RANK = 32 };
 
@@ -169,6 +170,7 @@ typedef struct Const {
     const void *storage; /* equal non-NULL pointers: the same storage in the file */
 } Const;
 
+int64_t numel_of_ints(int rank, const int64_t *dims); /* INT64_MAX where that is too small */
 int64_t const_numel(const Const *k);
 /* All elements, contiguous, into out (numel * dtype_size). Reads in tiles; for weights at write
  * time or in recipes only. */
@@ -219,7 +221,13 @@ static inline bool ox_ok(Ox v) { return v != POISON; }
 
 static inline DType ox_dtype(Ox v) { return v->type ? v->type->dtype : DT_NONE; }
 static inline int ox_rank(Ox v) { return v->type ? v->type->rank : -1; }
-static inline Dim ox_dim(Ox v, int axis) { return v->type->dim[axis]; }
+Dim ox_no_dim(Ox v, int axis); /* fails: v has no such axis; NULL */
+/* NULL after an error; an axis that v has not is one: a call that PyTorch refuses, or should. */
+static inline Dim ox_dim(Ox v, int axis)
+{
+    bool there = v->type && axis >= 0 && axis < v->type->rank;
+    return there ? v->type->dim[axis] : ox_no_dim(v, axis);
+}
 
 typedef enum {
     ATTR_INT,

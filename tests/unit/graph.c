@@ -24,6 +24,38 @@ static void types_are_interned(void **state)
                          type_of_ints(cx, DT_INT64, 1, (int64_t[]){ i }));
 }
 
+/* A size of an axis that is not there is an error, and nothing that takes sizes reads beyond it. */
+static void no_such_axis(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    Ox x = graph_input(g, str_of(cx, "x"), type_of_ints(cx, DT_FLOAT, 1, (int64_t[]){ 3 }));
+    int64_t lo, hi;
+    assert_true(dim_is(ox_dim(x, 0), 3));
+    assert_null(ox_dim(POISON, 0));
+    assert_false(ctx_failed(cx));
+    Dim none = ox_dim(x, 1);
+    assert_null(none);
+    assert_string_equal(cx->error.text->s,
+                        "Dimension out of range: a tensor of rank 1 has no axis 1");
+    assert_int_equal(cx->error.code, E_VALUE);
+    assert_null(ox_dim(x, -1));
+    assert_null(dim_add(cx, none, dim_int(cx, 1)));
+    assert_false(dim_known(none, NULL) || dim_is_count(cx, none) || dim_is_sym(none, NULL));
+    assert_int_equal(dim_le(cx, none, none), UNKNOWN);
+    dim_range(cx, none, &lo, &hi);
+    assert_true(hi == DIM_MAX);
+    assert_ptr_equal(ox_dim_value(g, none), POISON);
+}
+
+static void no_such_axis_of_a_number(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_new(cx, NULL, str_of(cx, "main"));
+    assert_null(ox_dim(ox_int(g, 7), 0));
+    assert_int_equal(cx->error.code, E_VALUE);
+}
+
 static void dtypes(void **state)
 {
     (void)state;
@@ -66,6 +98,8 @@ static void views_of_a_constant(void **state)
     assert_holds(cx, const_reshape(cx, t, 3, (int64_t[]){ 3, 1, 2 }),
                  (int32_t[]){ 0, 3, 1, 4, 2, 5 });
     assert_true(const_contiguous(const_permute(cx, t, (int[]){ 1, 0 })));
+    assert_int_equal(numel_of_ints(3, (int64_t[]){ INT64_MAX, 2, 0 }), 0);
+    assert_int_equal(numel_of_ints(2, (int64_t[]){ INT64_MAX, 2 }), INT64_MAX);
     const Const *s = const_slice(cx, k, 1, 1, 2, 1);
     assert_holds(cx, s, (int32_t[]){ 1, 2, 4, 5 });
     assert_holds(cx, const_slice(cx, s, 0, 1, 1, 1), (int32_t[]){ 4, 5 });
@@ -157,8 +191,10 @@ static void a_graph_as_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(types_are_interned), TEST(dtypes),           TEST(views_of_a_constant),
-        TEST(gathering_in_tiles), TEST(turning_matrices), TEST(a_graph_as_text),
+        TEST(types_are_interned),       TEST(no_such_axis),
+        TEST(no_such_axis_of_a_number), TEST(dtypes),
+        TEST(views_of_a_constant),      TEST(gathering_in_tiles),
+        TEST(turning_matrices),         TEST(a_graph_as_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

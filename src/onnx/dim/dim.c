@@ -277,6 +277,8 @@ bool dim_sum_fits(Dim a, Dim b)
 {
     Term one_a[1], one_b[1];
     size_t na, nb;
+    if (!a || !b)
+        return false;
     dim_terms(a, one_a, &na);
     dim_terms(b, one_b, &nb);
     return na + nb <= MAX_TERMS;
@@ -471,6 +473,8 @@ void dim_replace_atom(Dim atom, Dim by)
 
 bool dim_is_sym(Dim d, Str *name)
 {
+    if (!d)
+        return false;
     d = dim_now(d);
     if (d->kind != D_SYM)
         return false;
@@ -490,7 +494,7 @@ void dim_set_origin(Ctx *cx, Dim sym, Ox v, int axis)
 {
     (void)cx;
     struct DimRec *d = dim_record(sym);
-    if (d->kind != D_SYM || d->sym.origin || !ox_ok(v))
+    if (!d || d->kind != D_SYM || d->sym.origin || !ox_ok(v))
         return;
     d->sym.axis = axis;
     add_measure(v, d);
@@ -511,6 +515,8 @@ bool dim_is_origin(Ox v) { return v->measures != NULL; }
 bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis)
 {
     (void)cx;
+    if (!sym)
+        return false;
     if (sym->kind != D_SYM || !sym->sym.origin)
         sym = dim_now(sym); /* min(u0, 3*N), since u0 <= 3*N has been learnt: u0 */
     if (sym->kind != D_SYM || !sym->sym.origin)

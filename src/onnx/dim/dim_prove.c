@@ -147,7 +147,9 @@ static Range range_sum(Dim d)
 void dim_range(Ctx *cx, Dim d, int64_t *lo, int64_t *hi)
 {
     (void)cx;
-    Range r = dim_range_of(dim_now(d));
+    Range r = { NO_LOW, DIM_MAX };
+    if (d)
+        r = dim_range_of(dim_now(d));
     *lo = r.lo;
     *hi = r.hi;
 }
@@ -172,6 +174,8 @@ static bool counts(Dim e)
 bool dim_is_count(Ctx *cx, Dim d)
 {
     (void)cx;
+    if (!d)
+        return false;
     Dim now = dim_now(d);
     return dim_range_of(now).lo >= 0 && counts(now);
 }

@@ -178,11 +178,12 @@ static const Const *const_of_tensor(In *in, RawTensor *t)
         return fail(in->cx, E_LIMIT, "tensor %s has rank %zu, more than %d", tensor_name(t),
                     t->dims.n, MAX_RANK),
                NULL;
-    int64_t numel = 1;
+    bool negative = false;
     for (size_t i = 0; i < t->dims.n; i++)
-        if (t->dims.at[i] < 0 || !mul_ok(numel, t->dims.at[i], &numel) || numel > INT64_MAX / 16)
-            return fail(in->cx, E_FORMAT, "tensor %s has an impossible shape", tensor_name(t)),
-                   NULL;
+        negative = negative || t->dims.at[i] < 0;
+    int64_t numel = negative ? INT64_MAX : numel_of_ints((int)t->dims.n, t->dims.at);
+    if (numel > INT64_MAX / 16)
+        return fail(in->cx, E_FORMAT, "tensor %s has an impossible shape", tensor_name(t)), NULL;
     if (t->dtype == DT_STRING)
         return const_of_strings(in, t, numel);
     bool lists = t->floats.n || t->doubles.n || t->ints.n;

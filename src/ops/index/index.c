@@ -254,6 +254,8 @@ static Ox scatter_nd(Op *op, Ox x, Ox where, Ox updates, bool add)
 static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
 {
     int perm[MAX_RANK];
+    if (p->n == 0)
+        return op_refuse(op, "writing without an index");
     picked_first(p, perm);
     Ox full = expand_to_picked(op, x, p, perm, values);
     Ox updates = move_picked(op, p, full, true);
@@ -282,8 +284,6 @@ static Ox lower_index_put(Op *op)
     Picks p;
     if (!plan_picks(op, x, indices, &p))
         return POISON;
-    if (p.n == 0)
-        return op_refuse(op, "index_put without an index");
     return put(op, x, &p, values, arg_bool(op, "accumulate"));
 }
 

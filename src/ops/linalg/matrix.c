@@ -92,7 +92,8 @@ Ox matrix_record(Op *op, Ox a, Ox start, Dim *count)
 {
     int rank = ox_rank(a);
     Dim shape[MAX_RANK];
-    memcpy(shape, a->type->dim, (size_t)rank * sizeof *shape);
+    for (int i = 0; i < rank; i++)
+        shape[i] = ox_dim(a, i);
     *count = shape[rank - 1] = dim_min(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1));
     shape[rank - 2] = dim_int(op->cx, 1);
     return expand_dims(op, start, shape, rank);
