@@ -131,6 +131,7 @@ const char **command_line_lists(CommandLine *l, int argc, char **argv)
         return NULL;
     for (size_t i = 0; i < n; i++)
         lists[i]->at = room + i * most;
+    l->words = argv;
     return room;
 }
 

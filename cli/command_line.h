@@ -14,6 +14,7 @@ typedef struct CommandLine {
     const char *output, *dump_after, *model_name, *module, *method;
     int opset, mode, state, loops, unknown, weights, target, keep_weights, dynamic, check_crc;
     int no_sandbox, jobs, weights_type, change_io_types, block, fuse;
+    char **words; /* the whole command line, NULL last */
     TextList inputs, dims, output_names, rules, limits, float32, rest;
 } CommandLine;
 

@@ -1,6 +1,7 @@
 /* messages.c - see messages.h. Text goes to stderr, where a terminal shows progress too; JSON goes
  * to stdout when all is done, one line. */
 #include "messages.h"
+#include "commands.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -105,6 +106,7 @@ Messages messages_begin(const CommandLine *l)
     Messages m = { .quiet = l->quiet,
                    .verbose = l->verbose,
                    .json = l->json,
+                   .line = l,
                    .on_terminal = isatty(STDERR_FILENO),
                    .dump = stdout };
     clock_gettime(CLOCK_MONOTONIC, &m.start);
@@ -179,11 +181,88 @@ static void print_written(const Messages *m, const Result *r)
         fputs(", nothing assumed\n", stderr);
 }
 
+/* A word as a shell reads it back: 'x:float32[N,3]'. */
+static void put_quoted(Text *t, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-+=:,./@%";
+    if (*word && word[strspn(word, plain)] == '\0') {
+        text_put(t, word);
+        return;
+    }
+    text_put(t, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            text_put(t, "'\\''");
+        else
+            text_add(t, word, 1);
+    text_put(t, "'");
+}
+
+/* Is the word a model, or what else stands among them, but not this model and not the command? */
+static bool is_other_model(const CommandLine *l, const char *word, const char *model)
+{
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (l->rest.n > 0 && word == l->rest.at[0] && strcmp(word, commands[i].name) == 0)
+            return false;
+    for (size_t i = 0; i < l->rest.n; i++)
+        if (word == l->rest.at[i])
+            return strcmp(word, model) != 0;
+    return false;
+}
+
+static void put_specs(Text *t, const pt2onnx_error *e)
+{
+    const char *const *specs;
+    size_t n = pt2onnx_error_inputs(e, &specs);
+    for (size_t i = 0; i < n; i++) {
+        text_put(t, " -i ");
+        put_quoted(t, specs[i]);
+    }
+}
+
+/* The command line again, for this model alone and with the -i that it lacks. */
+static void put_whole_line(Text *t, const CommandLine *l, const char *model, const pt2onnx_error *e)
+{
+    const char *const *specs;
+    char **word = l->words + 1;
+    if (pt2onnx_error_inputs(e, &specs) == 0)
+        return;
+    text_put(t, "\n  the whole line: " PROGRAM);
+    for (; *word && strcmp(*word, "--") != 0; word++) {
+        if (is_other_model(l, *word, model))
+            continue;
+        text_put(t, " ");
+        put_quoted(t, *word);
+    }
+    put_specs(t, e);
+    if (!*word)
+        return;
+    text_put(t, " -- ");
+    put_quoted(t, model);
+}
+
+/* The error's message and the whole line, if there is one. Empty: no error, or no memory. */
+static Text error_of(const Messages *m, const char *model, const pt2onnx_error *e)
+{
+    Text text = { 0 };
+    if (!e)
+        return text;
+    text_put(&text, pt2onnx_error_message(e));
+    put_whole_line(&text, m->line, model, e);
+    text_add(&text, "", 1);
+    return text;
+}
+
+/* One of four: JSON, the error, on a terminal what was written, with -v that it was. */
 void messages_end(Messages *m, const char *model, const char *output, pt2onnx_status status,
                   const pt2onnx_error *e)
 {
     messages_clear(m);
-    const char *error = e ? pt2onnx_error_message(e) : NULL;
+    Text text = error_of(m, model, e);
+    const char *error = text.n && !text.failed ? text.s : NULL;
+    if (e && !error)
+        error = pt2onnx_error_message(e);
     const Result result = { model, output, status, error, seconds(m), m->written };
     if (m->json)
         print_json(&result, &m->notes);
@@ -193,6 +272,7 @@ void messages_end(Messages *m, const char *model, const char *output, pt2onnx_st
         print_written(m, &result);
     else if (m->verbose && !m->quiet && output)
         fprintf(stderr, "wrote %s\n", output);
+    text_free(&text);
     text_free(&m->notes);
 }
 

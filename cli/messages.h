@@ -18,6 +18,7 @@ typedef struct Messages {
     Text notes;  /* with json: the notes so far, as items of a list */
     int assumed; /* how many notes are of that kind */
     pt2onnx_written written;
+    const CommandLine *line;
 } Messages;
 
 Messages messages_begin(const CommandLine *l);

@@ -60,6 +60,11 @@ typedef struct pt2onnx_error pt2onnx_error;
 PT2ONNX_API const char *pt2onnx_error_message(const pt2onnx_error *e);
 /* What the call returned; of NULL PT2ONNX_OK. */
 PT2ONNX_API pt2onnx_status pt2onnx_error_status(const pt2onnx_error *e);
+/* What would let the model convert, where that is all that was missing: SPECs for
+ * pt2onnx_options.inputs, beside those that were given. They have been tried; sizes, values and
+ * ranks of which nothing is known are made up. Returns how many there are, 0 where none help;
+ * *specs lives until the error is freed. */
+PT2ONNX_API size_t pt2onnx_error_inputs(const pt2onnx_error *e, const char *const **specs);
 /* NULL is fine. */
 PT2ONNX_API void pt2onnx_error_free(pt2onnx_error *e);
 

@@ -21,13 +21,21 @@ struct pt2onnx_error {
     Arena *arena;
     pt2onnx_status status;
     const char *text;
+    const char **inputs;
+    size_t n_inputs;
 };
 
 /* Never written; not const because a caller gets it as any other error. */
-static pt2onnx_error no_memory = { NULL, PT2ONNX_UNREADABLE, "out of memory" };
+static pt2onnx_error no_memory = { NULL, PT2ONNX_UNREADABLE, "out of memory", NULL, 0 };
 
 const char *pt2onnx_error_message(const pt2onnx_error *e) { return e ? e->text : ""; }
 pt2onnx_status pt2onnx_error_status(const pt2onnx_error *e) { return e ? e->status : PT2ONNX_OK; }
+
+size_t pt2onnx_error_inputs(const pt2onnx_error *e, const char *const **specs)
+{
+    *specs = e ? e->inputs : NULL;
+    return e ? e->n_inputs : 0;
+}
 
 void pt2onnx_error_free(pt2onnx_error *e)
 {
@@ -45,8 +53,24 @@ static pt2onnx_error *error_keep(pt2onnx_status status, Str text)
         return &no_memory;
     }
     memcpy(copy, text->s, text->len);
-    *e = (pt2onnx_error){ arena, status, copy };
+    *e = (pt2onnx_error){ arena, status, copy, NULL, 0 };
     return e;
+}
+
+/* With what would have helped; without it where memory is out. */
+static void error_keep_inputs(pt2onnx_error *e, Str *specs, size_t n)
+{
+    const char **all = e->arena ? arena_alloc(e->arena, (n + 1) * sizeof *all) : NULL;
+    if (!all)
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char *copy = arena_alloc(e->arena, (size_t)specs[i]->len + 1);
+        if (!copy)
+            return;
+        all[i] = memcpy(copy, specs[i]->s, specs[i]->len);
+    }
+    e->inputs = all;
+    e->n_inputs = n;
 }
 
 const char *pt2onnx_nearest(const char *word, const char *const *words)
@@ -83,6 +107,7 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
     }
     if (!ok && !ctx_failed(s->cx))
         fail(s->cx, E_BUG, "failed without a reason");
+    int64_t heap = s->cx->limit[LIMIT_HEAP];
     s->cx->limit[LIMIT_HEAP] = INT64_MAX; /* a message about it needs a little more */
     tell_notes(s);                        /* of a failure too: what was assumed may explain it */
     pt2onnx_status status = PT2ONNX_OK;
@@ -91,6 +116,10 @@ static pt2onnx_status session_end(Session *s, bool ok, pt2onnx_error **e)
         if (e)
             *e = error_keep(
                 status, error_text(s->cx, NULL, s->cx->error.code == E_USAGE ? NULL : s->subject));
+        s->cx->limit[LIMIT_HEAP] = heap;
+        Strs specs = { 0 };
+        if (e && s->program && s->cx->error.code == E_UNDECIDED && missing_inputs(s, &specs))
+            error_keep_inputs(*e, specs.at, specs.n);
     } else if (s->written.bytes && s->o.on_written)
         s->o.on_written(s->o.user, &s->written);
     ctx_free(s->cx);
@@ -163,7 +192,8 @@ static Program *load(Session *s)
     Program *p = s->kind == FILE_TORCHSCRIPT ? torchscript_load(s->cx, s->zip)
                                              : exported_load(s->cx, s->zip, s->kind);
     keep_end(s->cx);
-    return ctx_failed(s->cx) ? NULL : p;
+    s->program = ctx_failed(s->cx) ? NULL : p;
+    return s->program;
 }
 
 /* ---- from program to graph ---- */

@@ -21,8 +21,16 @@ typedef struct Session {
     FileKind kind;
     Sink stream;           /* what the model goes to when it goes to no file: standard output */
     OutFile *model, *data; /* output_files.c: the files it goes to, open; NULL: none */
+    Program *program;      /* once it is loaded */
     pt2onnx_written written;
 } Session;
+
+typedef VEC(Str) Strs;
+
+/* missing_inputs.c: what -i would have to say for s->program to convert, when its evaluation has
+ * failed for want of that (its error and notes are forgotten). False: nothing that was tried helps.
+ */
+MUST_USE bool missing_inputs(Session *s, Strs *specs);
 
 /* settings.c: read the caller's options into s->o and s->opt; false after E_USAGE. */
 MUST_USE bool settings_read(Session *s, const pt2onnx_options *o);

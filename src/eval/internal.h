@@ -141,6 +141,22 @@ static inline Str path_of(Ctx *cx, Str path, Str child)
 
 /* Makes the graph's inputs, and of them the *n arguments of the entry function. */
 MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
+/* ---- made_up.c: what options_of(ev)->made_up asks for; without it each says no ---- */
+
+void made_up_begin(Ctx *cx); /* an evaluation */
+/* The tensor input v of which neither -i nor the file says anything. */
+void made_up_tensor(Ctx *cx, Str path, Ox v);
+/* A value for the number or text at path, of type t. */
+bool made_up_value(Ctx *cx, Str path, const TypeExpr *t, Value *out);
+/* The name of the i-th item of the list or dict at path; NULL behind the last. */
+Str made_up_child(Ctx *cx, Str path, const TypeExpr *t, size_t i);
+/* d is the input at path, whose keys may be made up. */
+bool made_up_dict(Ctx *cx, Str path, const Dict *d);
+/* The program asks d for a key that it lacks: true after E_RESTART, with which d gets it. */
+bool made_up_key(Ctx *cx, const Dict *d, Value key);
+/* The program compares `text` with `other`: true after E_RESTART, when text is one to find. */
+bool made_up_text(Ctx *cx, Str text, Str other);
+
 /* Makes the graph's outputs of what the entry function returned. */
 MUST_USE bool make_outputs(Eval *ev, Value result);
 

@@ -9,6 +9,7 @@
 #define PT2ONNX_PROGRAM_H
 
 #include "value/heap.h"
+#include "value/options.h"
 
 typedef struct Expr Expr;
 typedef struct Stmt Stmt;
@@ -295,6 +296,13 @@ Str program_text(Ctx *cx, Program *p); /* the whole, for show */
 /* Runs the program, which builds its graph; again, while an evaluation assumes something new
  * (--limit restarts). NULL after an error. Also makes the notes about what was assumed. */
 Graph *eval_program(Ctx *cx, Program *p);
+
+/* ---- made_up.c: an evaluation with cx->opt->made_up, after it has gone well ---- */
+
+/* The i-th -i SPEC that was made up: "x:float32[N,3]", "scale=1.0"; NULL behind the last. */
+Str made_up_spec(Ctx *cx, const MadeUp *m, size_t i);
+/* Is each of them one that -i can give? */
+bool made_up_wholly(const MadeUp *m);
 
 /* ---- builtin.c: which builtins there are ---- */
 

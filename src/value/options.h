@@ -46,6 +46,23 @@ typedef struct DimName {
     Str from, to;
 } DimName;
 
+/* What an evaluation makes up in place of values and ranks that nobody has given: how the line that
+ * a message offers is found (missing_inputs.c). */
+typedef struct MadeUpInput {
+    Str path;
+    Str value; /* "1.0"; NULL: a tensor, v */
+    Ox v;
+} MadeUpInput;
+typedef struct MadeUpWord {
+    Str path, word;
+} MadeUpWord;
+typedef struct MadeUp {
+    int rank;                /* of tensors of which nothing is known; -1: it stays unknown */
+    VEC(MadeUpInput) inputs; /* of the last evaluation, in the order of the parameters */
+    Map dicts;               /* of the last evaluation: a Dict that is an input -> its path */
+    VEC(MadeUpWord) words;   /* what the program asked for: keys of dicts, texts it compares with */
+} MadeUp;
+
 /* The options of the command line have the same names (cli/main.c), those of the library almost
  * (include/pt2onnx.h). */
 typedef struct Options {
@@ -77,6 +94,7 @@ typedef struct Options {
     const char *dump_after;
     void (*dump)(void *user, const char *pass, Str text);
     void *dump_user;
+    MadeUp *made_up; /* NULL: what is missing is an error, or assumed with a note */
 } Options;
 
 /* May modules be in training mode, so that they update the model's statistics? */

@@ -92,6 +92,10 @@ static bool compare_numbers(Builtin *b, Value *out)
 static bool compare_texts(Builtin *b, Value *out)
 {
     bool known;
+    Str x = b->arg[0].v.s;
+    Str y = b->arg[1].v.s;
+    if (made_up_text(b->cx, x, y) || made_up_text(b->cx, y, x))
+        return false;
     bool less = less_than(b->arg[0].v, b->arg[1].v, &known);
     bool greater = less_than(b->arg[1].v, b->arg[0].v, &known);
     *out = val_bool(compare_ordered((Compare)b->row->datum, less, greater));

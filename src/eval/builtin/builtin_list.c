@@ -528,7 +528,8 @@ static bool any_or_all(Builtin *b, Value *out)
 
 static bool no_key(Builtin *b, Value key)
 {
-    return builtin_fail(b, "the dict has no key %s", val_text(b->cx, key)->s);
+    return !made_up_key(b->cx, b->arg[0].v.dict, key) &&
+        builtin_fail(b, "the dict has no key %s", val_text(b->cx, key)->s);
 }
 
 static bool can_be_key(Builtin *b, Value key)

@@ -68,6 +68,19 @@ static Str child_at(const Inputs *in, Str path, size_t k)
     return found && k < found->n ? found->at[k] : NULL;
 }
 
+/* Where nothing is known below path, a list or dict of type t: what is made up. */
+static void make_up_children(Inputs *in, Str path, const TypeExpr *t)
+{
+    Ctx *cx = in->ev->cx;
+    if (child_at(in, path, 0))
+        return;
+    Strs *children = (Strs *)new(cx, Strs);
+    map_put(cx, &in->child, path, children);
+    for (Str child = made_up_child(cx, path, t, 0); child;
+         child = made_up_child(cx, path, t, children->n))
+        vec_push(cx, children, child);
+}
+
 /* batch.image.0: `image` is below batch, `0` below batch.image. */
 static void index_children(Inputs *in, Map *seen, Str name)
 {
@@ -246,7 +259,10 @@ static Type type_of_facts(Inputs *in, Str path)
 {
     Dim dim[MAX_RANK];
     Ctx *cx = in->ev->cx;
+    MadeUp *made_up = options_of(in->ev)->made_up;
     int rank = facts_rank(cx, path);
+    if (rank < 0 && made_up)
+        rank = made_up->rank;
     DType t = facts_dtype(cx, path);
     for (int i = 0; i < rank; i++)
         dim[i] = free_dim(in, path, i);
@@ -313,6 +329,8 @@ static bool make_tensor(Inputs *in, Str path, Value *out)
             dim_set_origin(cx, t->dim[i], v, i);
     }
     bool is_certain = s || is_recorded(in, d);
+    if (!is_certain)
+        made_up_tensor(cx, path, v);
     facts_input(cx, v, path, is_certain, is_certain);
     *out = val_tensor(cx, v);
     out->t->st->input = true;
@@ -432,7 +450,7 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     }
     if (p && p->deflt)
         return eval_expr(ev, p->deflt, out) && convert_to(ev, *out, t, path->s, out);
-    return no_value(in, path, t);
+    return made_up_value(ev->cx, path, t, out) || no_value(in, path, t);
 }
 
 /* A list or dict of which -i and the file mention no item. */
@@ -547,7 +565,7 @@ static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
             return false;
         dict_set(cx, d, by_int ? val_int(strtoll(child->s, NULL, 10)) : val_str(child), v);
     }
-    if (d->n == 0)
+    if (!made_up_dict(cx, path, d) && d->n == 0)
         return no_leaves(in, path, "dict", "KEY");
     *out = (Value){ .tag = V_DICT, .dict = d };
     return true;
@@ -654,6 +672,8 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
         return make_scalar(in, path, t, p, out);
     if (p && p->deflt && !is_given(in, path))
         return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
+    if (is(t, "List") || is(t, "Dict"))
+        make_up_children(in, path, t);
     if (is(t, "List"))
         return make_list(in, path, t->n ? t->args[0] : NULL, out);
     if (is(t, "Tuple"))
@@ -775,6 +795,7 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     *args = new_array(ev->cx, Value, *n + 1);
     if (!*args || !in.used)
         return false;
+    made_up_begin(ev->cx);
     declare_symbols(ev);
     if (!rename_symbols(ev))
         return false;

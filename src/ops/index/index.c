@@ -101,6 +101,8 @@ static bool add_index(Op *op, Picks *p, int *axis, Ox index)
         *axis = at + 1;
         return true;
     }
+    if (ox_ok(index) && dtype_is_float(ox_dtype(index)) && dtype_is_assumable(op->cx, index))
+        return assume_dtype(op->cx, index, DT_INT64, op->call->schema->name->s);
     if (!ranks_known(op, &index, 1))
         return false;
     bool mask = ox_dtype(index) == DT_BOOL || ox_dtype(index) == DT_UINT8;
