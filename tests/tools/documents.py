@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """documents.py SOURCE_DIR BUILD_DIR [--names] - is what the documents say still so?
 
-README.md and the other pages there, docs/*.md and docs/zh-CN/*.md. What they name is looked up: paths, links, targets of make, options,
+README.md and the other pages there, docs/*.md, docs/tutorials/*.md and both in docs/zh-CN. What they name is looked up: paths, links, targets of make, options,
 passes. What the guides docs/adding-*.md quote (functions, rows, rules, cases) stands in the sources, and the operator case of the first
 guide gives the nodes that the guide shows. Commands that need nothing but the build are run; --names leaves that out. A Chinese page has
 the headings, code, rows and items of its English one, in that order.
@@ -232,8 +232,9 @@ def commands_run(tree, text, done):
 def main(root, build, names_only):
     tree, done = Tree(root, build), set()
     chinese = {p: "README.md" for p in tree.root.glob("README.zh-CN.md")}
-    chinese.update((p, f"docs/{p.name}") for p in tree.root.glob("docs/zh-CN/*.md"))
-    wrong, documents = 0, sorted({*tree.root.glob("*.md"), *tree.root.glob("docs/*.md"), *chinese})
+    chinese.update((p, f"docs/{p.relative_to(tree.root / 'docs/zh-CN')}") for p in tree.root.glob("docs/zh-CN/**/*.md"))
+    english = {*tree.root.glob("*.md"), *tree.root.glob("docs/*.md"), *tree.root.glob("docs/tutorials/*.md")}
+    wrong, documents = 0, sorted(english | set(chinese))
     for path in documents:
         text = path.read_text()
         found = [*paths_there(tree, text), *files_there(tree, text), *links_lead(path.parent, text), *commands_are_right(tree, text)]
@@ -243,6 +244,8 @@ def main(root, build, names_only):
             found += quotes_are_there(tree, text)
         if path.name == "adding-an-operator.md":
             found += [*guides_case_gives(tree, text), *opsets_are_those(tree, text)]
+        if path.parent == tree.root / "docs/tutorials" and not (tree.root / "docs/zh-CN/tutorials" / path.name).exists():
+            found.append((1, "there is no Chinese page of it"))
         if path in chinese:
             found += in_step((tree.root / chinese[path]).read_text(), text, chinese[path])
         if not names_only:
