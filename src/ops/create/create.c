@@ -4,7 +4,7 @@
  * A shape whose sizes are known gives a constant when it is small; otherwise a node makes the
  * tensor when the model runs. Device, layout and memory format mean nothing in ONNX. empty is
  * zeros: its contents mean nothing to PyTorch either. */
-#include "ops/ops.h"
+#include "ops/internal.h"
 
 #include <math.h>
 
@@ -242,6 +242,76 @@ static Ox lower_arange(Op *op)
     Value start = has_start ? arg_value(op, "start") : val_int(0);
     Value step = has_step ? arg_value(op, "step") : val_int(1);
     return arange(op, start, arg_value(op, "end"), step);
+}
+
+/* range of whole numbers, or of an int type, to which PyTorch truncates all three first: to one
+ * further than the end, which is then the last. */
+static Ox range_ints(Op *op, Value start, Value end, Value step, DType t)
+{
+    Ox from = number_as(op, start, DT_INT64);
+    Ox last = number_as(op, end, DT_INT64);
+    Ox by = number_as(op, step, DT_INT64);
+    double s;
+    if (concrete_number(step, &s) && trunc(s) == 0)
+        return op_fail(op, E_VALUE, "step must be nonzero");
+    Ox to = ox(op, "Add", last, ox(op, "Sign", by));
+    return ox_cast(op->g, ox(op, "Range", from, to, by), t);
+}
+
+/* Element i is start + i * step in double, as PyTorch computes it. */
+static Ox range_floats(Op *op, Value start, Value end, Value step, DType t)
+{
+    Ox from = number_as(op, start, DT_DOUBLE);
+    Ox to = number_as(op, end, DT_DOUBLE);
+    Ox by = number_as(op, step, DT_DOUBLE);
+    Ox length = ox(op, "Sub", to, from);
+    Ox steps = ox(op, "Div", length, by);
+    Ox n = ox(op, "Add", steps, ox_number(op->g, DT_DOUBLE, 1));
+    if (!ox_ok(n))
+        return POISON;
+    Ox ramp = ox(op, "Range", ox_int(op->g, 0), ox_cast(op->g, n, DT_INT64), ox_int(op->g, 1));
+    Ox moved = ox(op, "Mul", ox_cast(op->g, ramp, DT_DOUBLE), by);
+    return ox_cast(op->g, ox(op, "Add", moved, from), t);
+}
+
+/* range_floats() of known numbers as a constant; NULL when it would be too large. */
+static Ox range_known(Op *op, double start, double end, double step, DType t)
+{
+    double n = trunc((end - start) / step + 1);
+    if (n > CONST_NUMEL)
+        return NULL;
+    double *v = new_array(op->cx, double, n);
+    if (!v)
+        return POISON;
+    for (int64_t i = 0; i < (int64_t)n; i++)
+        v[i] = start + (double)i * step;
+    return const_of_doubles(op, t, v, (int64_t)n);
+}
+
+/* start, start + step, .. up to end and with it. Unlike arange it gives floats even of ints.
+ * row->datum: has the schema a step? */
+static Ox lower_range(Op *op)
+{
+    Value start = arg_value(op, "start");
+    Value end = arg_value(op, "end");
+    Value step = op->row->datum ? arg_value(op, "step") : val_int(1);
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
+    if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
+        return POISON;
+    if (!dtype_is_float(t) && !dtype_is_int(t))
+        return op_fail(op, E_VALUE, "\"range_cpu\" not implemented for '%s'", torch_dtype_name(t));
+    double a, b, s;
+    bool concrete = concrete_number(start, &a) && concrete_number(end, &b) &&
+        concrete_number(step, &s);
+    if (concrete && !(isfinite(a) && isfinite(b)))
+        return op_fail(op, E_VALUE, "unsupported range: %g -> %g", a, b);
+    if (concrete && !leads_there(op, a, b, s))
+        return POISON;
+    bool whole = is_whole(op, start) && is_whole(op, end) && is_whole(op, step);
+    if (whole || dtype_is_int(t))
+        return range_ints(op, start, end, step, t);
+    Ox known = concrete ? range_known(op, a, b, s, t) : NULL;
+    return known ? known : range_floats(op, start, end, step, t);
 }
 
 /* 0, 1, .., one for each index of an axis of another tensor. */
@@ -626,6 +696,9 @@ const OpRow ops_create[] = {
            "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
     FAMILY(lower_arange, 2, NULL, PLAIN,
            "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
+    FAMILY(lower_range, 0, NULL, PLAIN, "aten::range(Scalar start, Scalar end, " HOW ") -> Tensor"),
+    FAMILY(lower_range, 1, NULL, PLAIN,
+           "aten::range.step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
     FAMILY(lower_space, 0, NULL, PLAIN,
            "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
     OLDER("aten::linspace.v7(Scalar start, Scalar end, int? steps=None, " HOW ") -> Tensor"),
