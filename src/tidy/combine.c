@@ -271,3 +271,31 @@ bool pass_nots(Graph *g, const TidyOptions *o)
 {
     return !graph_has(g, "Not") || rewrite(g, o, join_not, NULL);
 }
+
+/* Exact, as IEEE has x + -y and x - y. Gradients are full of these: of a - b, a / b, cos(a). */
+static bool join_neg(Rewrite *rw, Node *n)
+{
+    bool adds = node_is(n, "Add");
+    bool subtracts = node_is(n, "Sub");
+    if (!adds && !subtracts && !node_is(n, "Neg"))
+        return true;
+    Node *last = made_by(n->in[n->n_in - 1], "Neg");
+    Node *first = adds ? made_by(n->in[0], "Neg") : NULL;
+    Ox y;
+    if (last && (adds || subtracts))
+        y = ox_g(n->graph, adds ? "Sub" : "Add", n->in[0], last->in[0]);
+    else if (last)
+        y = last->in[0];
+    else if (first)
+        y = ox_g(n->graph, "Sub", n->in[1], first->in[0]);
+    else
+        return true;
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_negs(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Neg") || rewrite(g, o, join_neg, NULL);
+}

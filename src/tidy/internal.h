@@ -98,6 +98,7 @@ bool pass_views(Graph *g, const TidyOptions *o);
 bool pass_linears(Graph *g, const TidyOptions *o);
 bool pass_slices(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
+bool pass_negs(Graph *g, const TidyOptions *o);
 bool pass_expands(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n); /* the step of pass_dims, which legalise calls too */
