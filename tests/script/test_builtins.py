@@ -176,3 +176,14 @@ def test_the_common_type_of_operands(x, y, tmp_path):
         dtype, _, shape = spec.partition("[")
         return torch.ones([int(n) for n in shape[:-1].split(",") if n], dtype=getattr(torch, dtype))
     same(CommonTypes(), tmp_path, [(ones(x), ones(y), torch.tensor(3))], "-i", "x:" + x, "-i", "y:" + y, "-i", "n:int64[]")
+
+
+class Bytes(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        wide = x.unsqueeze(0).expand(4, -1, -1)
+        return x.itemsize, x.nbytes, x.half().nbytes, wide.nbytes, (x > 0).itemsize, torch.ones([], dtype=torch.complex64).nbytes, x[:0].nbytes
+
+
+def test_bytes_of_a_tensor(tmp_path):
+    """An expanded tensor counts each element as often as it shows it."""
+    same(Bytes(), tmp_path, [(torch.ones(n, 3),) for n in (0, 1, 5)], "-i", "x:float32[N,3]")

@@ -187,6 +187,19 @@ static bool element_size(Builtin *b, Value *out)
     return true;
 }
 
+/* Of the elements, not of the memory: an expanded tensor counts each as often as it shows it. */
+static bool nbytes(Builtin *b, Value *out)
+{
+    const Tensor *t = tensor_of(b, 0);
+    const Dim *dims;
+    int rank;
+    if (!shape_of(b, t, &dims, &rank))
+        return false;
+    Dim size = dim_int(b->cx, (int64_t)dtype_size(tensor_type(t)->dtype));
+    *out = val_dim(b->cx, dim_mul(b->cx, dim_product(b->cx, dims, rank), size));
+    return true;
+}
+
 static bool quant_number(Builtin *b, Value *out)
 {
     const QuantInfo *q = tensor_of(b, 0)->quant;
@@ -430,6 +443,8 @@ const BuiltinRow builtin_tensors[] = {
       .names = "self,memory_format" },
     ROW("aten::is_same_size", "TT", same_size),
     ROW("aten::element_size", "T", element_size),
+    ROW("prim::itemsize", "T", element_size),
+    ROW("prim::nbytes", "T", nbytes),
     { .name = "aten::get_device", .kinds = "T", .fn = answer_int, .datum = -1 },
     ROW("prim::dtype", "T", dtype_of),
     ROW("prim::device", "T", cpu),
