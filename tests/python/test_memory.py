@@ -34,7 +34,7 @@ def test_chain_500_mb(width, options, tmp_path, out):
     assert more <= ALLOWED, "%.0f MB more than with tiny weights" % (more / 1e6)
 
 
-@pytest.mark.parametrize("name", ["vgg11.traced", "vit_b_16.scripted"])
+@pytest.mark.parametrize("name", ["resnet50.traced", "vit_b_16.scripted"])
 def test_network(name, small, out):
     """Real weights against the memory that resnet18 needs: what must be computed (a transposed weight) is never large here."""
     case, tiny = small(name), small("linear.traced")
