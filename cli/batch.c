@@ -5,26 +5,17 @@
  * before it have had their say, so that the output is the same however many are at work. */
 #include "batch.h"
 #include "messages.h"
+#include "process.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-enum { MOST_JOBS = 256, SAID_MOST = 1 << 20 }; /* bytes that are kept of what a process says */
-
-typedef enum { OUT, ERR, STREAMS } Stream;
 
 typedef struct Job {
+    struct Batch *batch;
     const char *model;
     char *output;
-    pid_t pid;
-    int from[STREAMS]; /* the pipes of the process; -1: not open */
-    Text said[STREAMS];
+    Process process;
     pt2onnx_status status;
     bool ended;
 } Job;
@@ -34,44 +25,22 @@ typedef struct Batch {
     BatchWork work;
     Job *job;
     size_t n, begun, printed; /* jobs, those whose process has begun, those whose words are out */
-    Job *active[MOST_JOBS];   /* those whose process is at work */
-    size_t n_active, at_once;
+    size_t at_once;
     size_t ended, count[PT2ONNX_BUG + 1]; /* ended jobs by their status */
     Messages messages;
 } Batch;
-
-/* ---- signals ---- */
-
-/* The processes at work, for a handler; 0: a free place. */
-static volatile pid_t running[MOST_JOBS];
-
-void batch_signal(int number)
-{
-    for (size_t i = 0; i < MOST_JOBS; i++)
-        if (running[i] > 0)
-            kill(running[i], number);
-}
-
-static void replace_running(pid_t old, pid_t new)
-{
-    size_t i = 0;
-    while (i + 1 < MOST_JOBS && running[i] != old)
-        i++;
-    running[i] = new;
-}
 
 /* ---- outputs ---- */
 
 char *batch_output(const char *model, const char *folder, const char *suffix)
 {
-    const char *slash = strrchr(model, '/');
-    const char *base = slash ? slash + 1 : model;
+    const char *base = sys_base(model);
     const char *from = folder ? base : model;
     const char *into = folder ? folder : "";
     const char *dot = strrchr(base, '.');
     size_t stem = dot && dot > base ? (size_t)(dot - from) : strlen(from);
     size_t lead = strlen(into);
-    bool joined = lead > 0 && into[lead - 1] != '/';
+    bool joined = lead > 0 && sys_folder_length(into) < lead;
     char *out = malloc(lead + joined + stem + strlen(suffix) + 1);
     if (out)
         sprintf(out, "%s%s%.*s%s", into, joined ? "/" : "", (int)stem, from, suffix);
@@ -109,11 +78,11 @@ static bool outputs_differ(const Batch *b)
 
 static bool make_folder(const char *folder)
 {
-    struct stat s;
-    if (mkdir(folder, 0777) == 0)
+    SysInfo info;
+    if (sys_make_folder(folder))
         return true;
     int error = errno;
-    if (stat(folder, &s) == 0 && S_ISDIR(s.st_mode))
+    if (sys_path_info(folder, &info) && info.kind == SYS_FOLDER)
         return true;
     if (error == EEXIST)
         fprintf(stderr, PROGRAM ": -o %s: several models need a folder, and this is a file\n",
@@ -125,44 +94,15 @@ static bool make_folder(const char *folder)
 
 /* ---- processes ---- */
 
-/* The process of one model; it never returns. */
-static void be_child(const Batch *b, const Job *j, int out, int err)
+static int do_job(const void *arg)
 {
-    for (size_t i = 0; i < MOST_JOBS; i++)
-        running[i] = 0;
-    for (size_t i = 0; i < b->n_active; i++)
-        for (int s = 0; s < STREAMS; s++)
-            if (b->active[i]->from[s] >= 0)
-                close(b->active[i]->from[s]);
-    dup2(out, STDOUT_FILENO);
-    dup2(err, STDERR_FILENO);
-    close(out);
-    close(err);
-    exit(b->work(b->l, j->model, j->output));
+    const Job *j = arg;
+    return j->batch->work(j->batch->l, j->model, j->output);
 }
 
-/* Signals wait while the process is made: a handler finds it among those at work, or it does not
- * exist yet. */
-static pid_t make_process(const Batch *b, const Job *j, int out, int err)
+static void end_job(Job *j, pt2onnx_status status)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    fflush(NULL);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    pid_t pid = fork();
-    if (pid > 0)
-        replace_running(0, pid);
-    if (pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        be_child(b, j, out, err);
-    }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return pid;
-}
-
-static void end_job(Batch *b, Job *j, pt2onnx_status status)
-{
+    Batch *b = j->batch;
     j->ended = true;
     j->status = status;
     b->ended++;
@@ -170,104 +110,27 @@ static void end_job(Batch *b, Job *j, pt2onnx_status status)
 }
 
 /* A model whose process says nothing itself: what it would have said. */
-static void end_lost(Batch *b, Job *j, pt2onnx_status status, const char *why)
+static void end_lost(Job *j, pt2onnx_status status, const char *why)
 {
-    text_free(&j->said[OUT]);
-    messages_lost(b->l, j->model, status, why, &j->said[OUT], &j->said[ERR]);
-    end_job(b, j, status);
+    text_free(&j->process.said[SAID_OUT]);
+    messages_lost(j->batch->l, j->model, status, why, &j->process.said[SAID_OUT],
+                  &j->process.said[SAID_ERR]);
+    end_job(j, status);
 }
 
-static void close_if_open(int fd)
+static void start(Job *j)
 {
-    if (fd >= 0)
-        close(fd);
+    if (!process_start(&j->process, do_job, j, (size_t)(j - j->batch->job)))
+        end_lost(j, PT2ONNX_UNREADABLE, strerror(errno));
 }
 
-static void start(Batch *b, Job *j)
+static void on_ended(const Process *p)
 {
-    int out[2] = { -1, -1 };
-    int err[2] = { -1, -1 };
-    j->pid = pipe(out) == 0 && pipe(err) == 0 ? make_process(b, j, out[1], err[1]) : -1;
-    int error = errno;
-    close_if_open(out[1]);
-    close_if_open(err[1]);
-    if (j->pid < 0) {
-        close_if_open(out[0]);
-        close_if_open(err[0]);
-        end_lost(b, j, PT2ONNX_UNREADABLE, strerror(error));
-        return;
-    }
-    j->from[OUT] = out[0];
-    j->from[ERR] = err[0];
-    b->active[b->n_active++] = j;
-}
-
-/* Why a process ended without an exit code of ours. */
-static pt2onnx_status status_of_signal(int number, const char **why)
-{
-    switch (number) {
-    case SIGXCPU: *why = "the limit of processor time is reached"; return PT2ONNX_UNREADABLE;
-    case SIGKILL: *why = "it was killed, for want of memory perhaps"; return PT2ONNX_UNREADABLE;
-    default:      *why = "the converter has crashed; please report it"; return PT2ONNX_BUG;
-    }
-}
-
-/* The process has closed its pipes: how has it ended? */
-static void reap(Batch *b, Job *j)
-{
-    int state = 0;
-    while (waitpid(j->pid, &state, 0) < 0 && errno == EINTR) {
-    }
-    replace_running(j->pid, 0);
-    size_t i = 0;
-    while (b->active[i] != j)
-        i++;
-    b->active[i] = b->active[--b->n_active];
-    if (WIFEXITED(state) && WEXITSTATUS(state) <= PT2ONNX_BUG) {
-        end_job(b, j, (pt2onnx_status)WEXITSTATUS(state));
-        return;
-    }
-    const char *why;
-    pt2onnx_status status = status_of_signal(WIFSIGNALED(state) ? WTERMSIG(state) : 0, &why);
-    end_lost(b, j, status, why);
-}
-
-/* What has come out of one pipe, which may be its end. */
-static void take(Batch *b, Job *j, Stream s)
-{
-    char some[1 << 14];
-    ssize_t n = read(j->from[s], some, sizeof some);
-    if (n < 0 && errno == EINTR)
-        return;
-    if (n > 0) {
-        if (j->said[s].n < SAID_MOST)
-            text_add(&j->said[s], some, (size_t)n);
-        return;
-    }
-    close(j->from[s]);
-    j->from[s] = -1;
-    if (j->from[OUT] < 0 && j->from[ERR] < 0)
-        reap(b, j);
-}
-
-/* Waits until one of the processes says something or ends. */
-static void listen_once(Batch *b)
-{
-    struct pollfd fds[MOST_JOBS * STREAMS];
-    Job *job[MOST_JOBS * STREAMS];
-    nfds_t n = 0;
-    for (size_t i = 0; i < b->n_active; i++)
-        for (int s = 0; s < STREAMS; s++)
-            if (b->active[i]->from[s] >= 0) {
-                job[n] = b->active[i];
-                fds[n] = (struct pollfd){ .fd = job[n]->from[s], .events = POLLIN };
-                n++;
-            }
-    if (poll(fds, n, -1) < 0)
-        return;
-    for (nfds_t i = 0; i < n; i++)
-        if (fds[i].revents)
-            take(b, job[i], fds[i].fd == job[i]->from[OUT] ? OUT : ERR);
+    Job *j = p->owner;
+    if (p->code >= 0 && p->code <= PT2ONNX_BUG)
+        end_job(j, (pt2onnx_status)p->code);
+    else
+        end_lost(j, p->crashed ? PT2ONNX_BUG : PT2ONNX_UNREADABLE, p->why);
 }
 
 /* ---- what is printed ---- */
@@ -275,7 +138,7 @@ static void listen_once(Batch *b)
 /* Notes begin with the model's name, as errors do; lines that go on with a note are indented. */
 static void print_messages(const Job *j)
 {
-    const Text *t = &j->said[ERR];
+    const Text *t = &j->process.said[SAID_ERR];
     for (size_t at = 0; at < t->n;) {
         const char *line = t->s + at;
         const char *end = memchr(line, '\n', t->n - at);
@@ -311,13 +174,13 @@ static void print_ended(Batch *b)
         messages_clear(&b->messages);
     for (; b->printed < b->begun && b->job[b->printed].ended; b->printed++) {
         Job *j = &b->job[b->printed];
-        if (j->said[OUT].n)
-            fwrite(j->said[OUT].s, 1, j->said[OUT].n, stdout);
+        if (j->process.said[SAID_OUT].n)
+            fwrite(j->process.said[SAID_OUT].s, 1, j->process.said[SAID_OUT].n, stdout);
         print_result(b, j);
         fflush(stdout);
         print_messages(j);
-        text_free(&j->said[OUT]);
-        text_free(&j->said[ERR]);
+        text_free(&j->process.said[SAID_OUT]);
+        text_free(&j->process.said[SAID_ERR]);
     }
 }
 
@@ -342,11 +205,11 @@ static void print_summary(const Batch *b)
 static int run_all(Batch *b)
 {
     while (b->printed < b->n) {
-        while (b->begun < b->n && b->n_active < b->at_once)
-            start(b, &b->job[b->begun++]);
+        while (b->begun < b->n && b->begun - b->ended < b->at_once)
+            start(&b->job[b->begun++]);
         messages_count(&b->messages, b->ended, b->n);
-        if (b->n_active)
-            listen_once(b);
+        if (b->begun > b->ended)
+            processes_listen(on_ended);
         print_ended(b);
     }
     print_summary(b);
@@ -358,10 +221,10 @@ static int run_all(Batch *b)
 
 static size_t jobs_at_once(const CommandLine *l, size_t n)
 {
-    long wanted = l->jobs > 0 ? l->jobs : sysconf(_SC_NPROCESSORS_ONLN);
+    long wanted = l->jobs > 0 ? l->jobs : process_processors();
     if (wanted < 1)
         wanted = 1;
-    size_t most = n < MOST_JOBS ? n : MOST_JOBS;
+    size_t most = n < PROCESSES_MOST ? n : PROCESSES_MOST;
     return (size_t)wanted < most ? (size_t)wanted : most;
 }
 
@@ -372,7 +235,7 @@ static bool make_jobs(Batch *b, const char *const *models, const char *folder, b
     if (!b->job)
         return false;
     for (size_t i = 0; i < b->n; i++) {
-        b->job[i] = (Job){ .model = models[i], .from = { -1, -1 } };
+        b->job[i] = (Job){ .batch = b, .model = models[i], .process.owner = &b->job[i] };
         if (writes)
             b->job[i].output = batch_output(models[i], folder, ".onnx");
         if (writes && !b->job[i].output)
@@ -396,9 +259,12 @@ int batch_run(const CommandLine *l, const char *const *models, size_t n, const c
     Batch b = { .l = l, .work = work, .n = n, .at_once = jobs_at_once(l, n) };
     b.messages = messages_begin(l);
     int status = PT2ONNX_USAGE;
+    size_t number;
     if (!make_jobs(&b, models, folder, writes)) {
         fprintf(stderr, PROGRAM ": out of memory\n");
         status = PT2ONNX_UNREADABLE;
+    } else if (process_is_started(&number)) {
+        status = number < n ? do_job(&b.job[number]) : PT2ONNX_USAGE;
     } else if (!writes || (outputs_differ(&b) && (!folder || make_folder(folder)))) {
         status = run_all(&b);
     }

@@ -14,9 +14,6 @@ typedef int (*BatchWork)(const CommandLine *l, const char *model, const char *ou
 int batch_run(const CommandLine *l, const char *const *models, size_t n, const char *folder,
               bool writes, BatchWork work);
 
-/* For a handler of signals: passes the signal on to the processes that are at work. */
-void batch_signal(int number);
-
 /* "a/net.v1.pt" -> "a/net.v1.onnx", or "out/net.v1.onnx" with a folder; suffix is ".onnx". The
  * caller frees it; NULL when memory is out. */
 char *batch_output(const char *model, const char *folder, const char *suffix);

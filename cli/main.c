@@ -4,37 +4,12 @@
 #include "commands.h"
 #include "manual.h"
 #include "messages.h"
+#include "process.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static const char program[] = PROGRAM;
-
-/* A killed program leaves no unfinished files. A shell says little of XCPU. */
-static void on_signal(int number)
-{
-    static const char out_of_time[] = "pt2onnx: the limit of processor time is reached\n";
-    batch_signal(number);
-    pt2onnx_remove_temporaries();
-    if (number == SIGXCPU) {
-        ssize_t written = write(STDERR_FILENO, out_of_time, sizeof out_of_time - 1);
-        (void)written; /* an error of this write cannot be reported anywhere */
-    }
-    signal(number, SIG_DFL);
-    raise(number);
-}
-
-/* A file that becomes too large for `ulimit -f` is an error of the write, with a message. */
-static void catch_signals(void)
-{
-    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU };
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
-        signal(ends[i], on_signal);
-    signal(SIGXFSZ, SIG_IGN);
-}
 
 /* ---- running ---- */
 
@@ -121,7 +96,7 @@ static bool has_colour(void)
     const char *no = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     bool dumb = terminal && strcmp(terminal, "dumb") == 0;
-    return isatty(STDOUT_FILENO) && !dumb && !(no && *no);
+    return process_on_terminal(stdout) && !dumb && !(no && *no);
 }
 
 static int show(const CommandLine *l, const char *file)
@@ -179,9 +154,10 @@ static int completions(const char *shell)
 /* Does -o name a folder: one that is there, or by a slash at its end? */
 static bool is_folder(const char *path)
 {
-    struct stat s;
+    SysInfo info;
     size_t n = strlen(path);
-    return (n > 0 && path[n - 1] == '/') || (stat(path, &s) == 0 && S_ISDIR(s.st_mode));
+    return (n > 0 && sys_folder_length(path) == n) ||
+        (sys_path_info(path, &info) && info.kind == SYS_FOLDER);
 }
 
 static int convert_to_default(const CommandLine *l, const char *model, const char *folder)
@@ -256,7 +232,8 @@ static const char *near_command(const char *word)
  */
 static const char *misspelt_command(const TextList *rest)
 {
-    bool is_file = access(rest->at[0], F_OK) == 0;
+    SysInfo info;
+    bool is_file = sys_path_info(rest->at[0], &info);
     return rest->n > 1 && !is_file ? near_command(rest->at[0]) : NULL;
 }
 
@@ -319,14 +296,13 @@ int main(int argc, char **argv)
 {
     CommandLine l = command_line_defaults();
     Option rows[N_OPTIONS];
-    const char **room = command_line_lists(&l, argc, argv);
+    bool begun = process_begin(&argc, &argv);
+    const char **room = begun ? command_line_lists(&l, argc, argv) : NULL;
     if (!room) {
         fprintf(stderr, "%s: out of memory\n", program);
         return PT2ONNX_UNREADABLE;
     }
-    catch_signals();
-    if (isatty(STDOUT_FILENO))
-        setvbuf(stdout, NULL, _IOLBF, 0); /* inside the sandbox it cannot find out itself */
+    process_catch_signals(pt2onnx_remove_temporaries);
     command_line_rows(&l, rows);
     int status = options_parse(program, rows, N_OPTIONS, argc, argv, &l.rest) ? run_line(&l)
                                                                               : PT2ONNX_USAGE;

@@ -2,20 +2,15 @@
  * to stdout when all is done, one line. */
 #include "messages.h"
 #include "commands.h"
+#include "process.h"
 
 #include <string.h>
-#include <unistd.h>
 
 static const char *const status_words[] = { "ok", "cannot_convert", "usage", "unreadable", "bug" };
 
 /* ---- while the library works ---- */
 
-static double seconds(const Messages *m)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)(now.tv_sec - m->start.tv_sec) + (double)(now.tv_nsec - m->start.tv_nsec) * 1e-9;
-}
+static double seconds(const Messages *m) { return sys_seconds() - m->start; }
 
 void messages_clear(Messages *m)
 {
@@ -107,9 +102,9 @@ Messages messages_begin(const CommandLine *l)
                    .verbose = l->verbose,
                    .json = l->json,
                    .line = l,
-                   .on_terminal = isatty(STDERR_FILENO),
+                   .on_terminal = process_on_terminal(stderr),
+                   .start = sys_seconds(),
                    .dump = stdout };
-    clock_gettime(CLOCK_MONOTONIC, &m.start);
     return m;
 }
 

@@ -6,11 +6,10 @@
 #include "text.h"
 
 #include <stdio.h>
-#include <time.h>
 
 typedef struct Messages {
     bool quiet, verbose, json, on_terminal, line_open;
-    struct timespec start;
+    double start;      /* by the clock of sys_seconds */
     double said;       /* when the last progress line was, in seconds since the start */
     const char *stage; /* of the work, when it began and how far it was then */
     double stage_start, stage_share;

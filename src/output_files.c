@@ -5,23 +5,18 @@
  * be written is refused at once, and behind that point no path is looked up any more. */
 #include "session.h"
 
-#include <sys/stat.h>
-
-const char *path_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- weights that stay in the archive ---- */
+
+static bool folder_info(Ctx *cx, const char *path, SysInfo *out)
+{
+    size_t n = sys_folder_length(path);
+    return sys_path_info(n ? str_n(cx, path, n)->s : ".", out);
+}
 
 static bool same_folder(Ctx *cx, const char *a, const char *b)
 {
-    struct stat sa, sb;
-    const char *dir_a = path_base(a) == a ? "." : str_n(cx, a, (size_t)(path_base(a) - a))->s;
-    const char *dir_b = path_base(b) == b ? "." : str_n(cx, b, (size_t)(path_base(b) - b))->s;
-    return stat(dir_a, &sa) == 0 && stat(dir_b, &sb) == 0 && sa.st_dev == sb.st_dev &&
-        sa.st_ino == sb.st_ino;
+    SysInfo in_a, in_b;
+    return folder_info(cx, a, &in_a) && folder_info(cx, b, &in_b) && sys_same(&in_a, &in_b);
 }
 
 /* Linked weights stay in the archive: runtimes open nothing outside the model's own folder. */
@@ -116,7 +111,7 @@ static bool write_two_files(Session *s, Graph *g, const ModelInfo *info)
     OutFile *files[] = { s->data, s->model };
     return data_ready(s) &&
         wire_write(s->cx, g, info, out_sink(s->model), out_sink(s->data),
-                   path_base(out_path(s->data))) &&
+                   sys_base(out_path(s->data))) &&
         out_commit(s->cx, files, COUNT(files));
 }
 

@@ -6,7 +6,6 @@
 #include "session.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/limits.h"
 #include "front/front.h"
@@ -148,7 +147,7 @@ static pt2onnx_status run_call(Call *c, const char *file, const pt2onnx_options 
                                pt2onnx_error **e)
 {
     c->s = (Session){ .cx = ctx_new(), .file = file, .subject = file, .kind = FILE_OTHER };
-    c->s.stream.fd = STDOUT_FILENO;
+    c->s.stream.fd = sys_standard_output();
     c->o = o;
     bool ok = c->s.cx && bounded(c->s.cx, do_call, c);
     return session_end(&c->s, ok, e);
@@ -548,7 +547,7 @@ static bool convert_program(Session *s, Program *p)
     Graph *g = finished(s, p, &info);
     if (!g)
         return false;
-    info.link_name = s->file ? path_base(s->file) : NULL;
+    info.link_name = s->file ? sys_base(s->file) : NULL;
     return outputs_write(s, g, &info) && count_written(s, g);
 }
 

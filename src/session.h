@@ -41,7 +41,6 @@ MUST_USE bool outputs_check_link(Session *s, const char *out); /* NULL: no file 
 MUST_USE bool outputs_check_stream(Session *s);
 MUST_USE bool outputs_open(Session *s, const char *out); /* "-" is standard output */
 MUST_USE bool outputs_write(Session *s, Graph *g, const ModelInfo *info);
-const char *path_base(const char *path); /* behind the last slash */
 
 /* symbolic.c: the operators that the caller lowers itself */
 void symbolics_register(Session *s);

@@ -136,7 +136,7 @@ bool view_write(Session *s, Graph *g, ModelInfo *info)
     Sink *out = s->model ? out_sink(s->model) : &s->stream;
     const char *from = text_view;
     Buf name = buf_new(cx);
-    put_json(&name, text_printable(cx, str_of(cx, path_base(s->file)), LINE_SHOWN)->s);
+    put_json(&name, text_printable(cx, str_of(cx, sys_base(s->file)), LINE_SHOWN)->s);
     Buf lines = lines_json(cx, g);
     return put_until(cx, out, &from, "{{NAME}}") && put_buf(cx, out, &name) &&
         put_until(cx, out, &from, "{{LINES}}") && put_buf(cx, out, &lines) &&

@@ -126,7 +126,7 @@ static FileKind legacy(Ctx *cx, Slice head)
     static const uint8_t start[] = { 0x80, 2 };
     size_t at = 0;
     for (int i = 0; i < 3; i++) {
-        const uint8_t *next = memmem(head.p + at + 2, head.n - at - 2, start, sizeof start);
+        const uint8_t *next = sys_find(head.p + at + 2, head.n - at - 2, start, sizeof start);
         if (!next)
             break;
         at = (size_t)(next - head.p);

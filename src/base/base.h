@@ -20,6 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/system.h"
+
 #define MUST_USE               __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
 #define COUNT(a)               (sizeof(a) / sizeof((a)[0]))
@@ -91,6 +93,9 @@ bool str_ends(Str s, const char *suffix);
 size_t word_distance(const char *a, size_t na, const char *b, size_t nb);
 /* The word of the list (NULL last) spelt most like this one; NULL when none is near. */
 const char *word_nearest(const char *word, size_t n, const char *const *words);
+/* Is the text as the pattern says, by bytes: * any number of them, ? one, [a-z] and [!a-z] one of
+ * these or another, \x the byte x? As fnmatch of POSIX, whatever the locale and the system. */
+bool word_matches(const char *pattern, const char *text);
 
 /* A piece of memory that the slice itself does not own. */
 typedef struct {
@@ -233,7 +238,7 @@ typedef bool (*StreamFn)(Ctx *cx, const void *arg, Sink *to);
 struct Source {
     SourceKind kind;
     uint64_t size; /* bytes that can be read */
-    int fd;        /* SRC_FILE */
+    SysFile fd;    /* SRC_FILE */
     Str name;      /* SRC_FILE: for messages; the name the user gave */
     uint8_t *window;
     uint64_t window_at; /* SRC_FILE: what was read last around small reads; source.c */
@@ -273,7 +278,7 @@ MUST_USE bool bytes_read(Ctx *cx, Bytes b, uint64_t at, void *out, size_t n);
 /* An output being written: positions are ours, so no seeking. fd is -1 when bytes go to a
  * callback. */
 struct Sink {
-    int fd;
+    SysFile fd;
     bool (*write)(void *user, const void *p, size_t n); /* used when fd is -1; NULL: the bytes go
                                                            nowhere, and are not read */
     void *user;
@@ -285,7 +290,7 @@ struct Sink {
 /* What is written from now on are so many bytes of this stage: each piece is told as progress. */
 void sink_expect(Sink *s, const char *stage, uint64_t bytes);
 MUST_USE bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n);
-/* Copy all of b: copy_file_range, then sendfile, then a 1 MB buffer; a recipe is computed whole,
+/* Copy all of b: inside of the kernel, else through a 1 MB buffer; a recipe is computed whole,
  * written, freed; a stream writes itself. */
 MUST_USE bool sink_copy(Ctx *cx, Sink *s, Bytes b);
 /* n bytes of zeros */

@@ -8,10 +8,7 @@
 #include "base/internal.h"
 #include "base/limits.h"
 
-#include <pthread.h>
 #include <setjmp.h>
-#include <sys/resource.h>
-#include <time.h>
 
 enum {
     STACK_USED = 6 << 20, /* of the 8 MB that a thread has by default */
@@ -24,33 +21,10 @@ struct WayOut {
     jmp_buf back;
 };
 
-/* How much of the calling thread's stack lies below `here`: 8 MB of the main thread, often less of
- * others. 0: the system does not say, or a coroutine runs on memory of its own. */
-static size_t stack_below(uintptr_t here)
-{
-    size_t below = 0;
-#if defined(__linux__)
-    pthread_attr_t attr;
-    void *lowest = NULL;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attr) != 0)
-        return 0;
-    if (pthread_attr_getstack(&attr, &lowest, &size) == 0 && here - (uintptr_t)lowest < size)
-        below = (size_t)(here - (uintptr_t)lowest);
-    pthread_attr_destroy(&attr);
-#else
-    (void)here;
-#endif
-    return below;
-}
-
 /* Three quarters of the stack that there is, when that is less than usual. */
 static size_t stack_allowed(uintptr_t here)
 {
-    struct rlimit r;
-    size_t there = stack_below(here);
-    if (!there && getrlimit(RLIMIT_STACK, &r) == 0 && r.rlim_cur != RLIM_INFINITY)
-        there = (size_t)r.rlim_cur;
+    size_t there = sys_stack_below(here);
     return there && there / 4 * 3 < STACK_USED ? there / 4 * 3 : STACK_USED;
 }
 
@@ -101,18 +75,10 @@ void check_stack(Ctx *cx)
     give_up(cx);
 }
 
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0
-        ? (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec
-        : 0;
-}
-
 void tell_progress(Ctx *cx, const char *stage, double share)
 {
     if (!cx->stage || strcmp(cx->stage, stage) != 0 || share != cx->share)
-        cx->progress_ns = cpu_ns();
+        cx->progress_ns = sys_thread_ns();
     cx->stage = stage;
     cx->share = share;
     if (cx->progress)
@@ -122,7 +88,7 @@ void tell_progress(Ctx *cx, const char *stage, double share)
 void check_time(Ctx *cx)
 {
     int64_t limit = cx->limit[LIMIT_SECONDS];
-    if (!cx->stage || ctx_failed(cx) || (cpu_ns() - cx->progress_ns) / NS_PER_S < limit)
+    if (!cx->stage || ctx_failed(cx) || (sys_thread_ns() - cx->progress_ns) / NS_PER_S < limit)
         return;
     fail(cx, E_LIMIT, "%lld s of processor time were spent %s, without an end in sight",
          (long long)limit, cx->stage);

@@ -2,8 +2,6 @@
  * gives zeros, so a record is read straight through and checked once. */
 #include "base/base.h"
 
-#include <endian.h>
-
 Cursor cur_over(const void *p, size_t n) { return (Cursor){ .base = p, .n = n }; }
 
 Slice cur_take(Cursor *c, size_t n)
@@ -32,25 +30,32 @@ uint8_t cur_u8(Cursor *c)
     return s.n ? s.p[0] : 0;
 }
 
+/* Little-endian as this machine has it. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NATIVE(bits, v) (v)
+#else
+#define NATIVE(bits, v) __builtin_bswap##bits(v)
+#endif
+
 uint16_t cur_u16(Cursor *c)
 {
     uint16_t v = 0;
     load(c, &v, sizeof v);
-    return le16toh(v);
+    return NATIVE(16, v);
 }
 
 uint32_t cur_u32(Cursor *c)
 {
     uint32_t v = 0;
     load(c, &v, sizeof v);
-    return le32toh(v);
+    return NATIVE(32, v);
 }
 
 uint64_t cur_u64(Cursor *c)
 {
     uint64_t v = 0;
     load(c, &v, sizeof v);
-    return le64toh(v);
+    return NATIVE(64, v);
 }
 
 double cur_f64be(Cursor *c)

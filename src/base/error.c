@@ -209,7 +209,7 @@ static uint32_t line_at(Ctx *cx, const Text *t, size_t from)
 
 static size_t line_start(const Text *t, size_t at)
 {
-    const char *newline = memrchr(t->at, '\n', at);
+    const char *newline = sys_find_last(t->at, at, '\n');
     return newline ? (size_t)(newline - t->at) + 1 : 0;
 }
 

@@ -25,7 +25,7 @@ bool strings_init(Ctx *cx);
 void sources_close(Ctx *cx);
 void outs_discard(Ctx *cx);
 const OutFile *out_next(const OutFile *f); /* of cx->outs */
-int out_folder(const OutFile *f);          /* open; -1: none */
+SysFile out_folder(const OutFile *f);      /* open; SYS_NONE: none */
 void places_forget(Ctx *cx);
 bool place_own_pos(Ctx *cx, const Place *p, Pos *out); /* this place's own, not an outer one's */
 

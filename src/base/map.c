@@ -2,8 +2,6 @@
  * so nothing that is printed depends on where memory happened to lie. */
 #include "base/internal.h"
 
-#include <endian.h>
-
 bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
@@ -17,6 +15,12 @@ bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size)
     return true;
 }
 
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static uint64_t little_endian(uint64_t word) { return word; }
+#else
+static uint64_t little_endian(uint64_t word) { return __builtin_bswap64(word); }
+#endif
+
 /* FNV-1a over eight bytes at a time, little-endian whatever the machine, with a final mix. */
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
 {
@@ -24,7 +28,7 @@ uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
     uint64_t h = seed ^ 0xcbf29ce484222325u ^ n, word;
     for (; n >= sizeof word; n -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        h = (h ^ le64toh(word)) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+        h = (h ^ little_endian(word)) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
     }
     for (; n > 0; n--)
         h = (h ^ *at++) * 0x100000001b3u;

@@ -13,16 +13,11 @@
 #include "base/internal.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-
-enum { PAGE = 4096, HUGE_PAGE = 2 << 20 };
 
 #if defined(__SANITIZE_ADDRESS__)
 static const size_t LARGE = SIZE_MAX; /* whoever looks beyond the end of malloc's memory is found */
-#elif defined(__EMSCRIPTEN__)
-static const size_t LARGE = SIZE_MAX; /* WebAssembly has one memory, which malloc divides */
 #else
-static const size_t LARGE = HUGE_PAGE;
+static const size_t LARGE = SYS_MAPS ? SYS_HUGE_PAGE : SIZE_MAX;
 #endif
 
 #ifdef PT2ONNX_FAULTS
@@ -82,72 +77,37 @@ void base_free(void *p) { free(p); }
 
 /* ---- large ---- */
 
-static size_t mapped_bytes(size_t size) { return PAGE + ((size + PAGE - 1) & ~(size_t)(PAGE - 1)); }
-static uint8_t *mapping_of(void *p, size_t head) { return (uint8_t *)p + head - PAGE; }
-
-/* Addresses for a mapping of n bytes whose second page begins a huge page; nothing lies there
- * yet. */
-static uint8_t *aligned_addresses(size_t n)
+static size_t mapped_bytes(size_t size)
 {
-    uint8_t *all = mmap(NULL, n + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                        -1, 0);
-    if (all == MAP_FAILED)
-        return NULL;
-    size_t skip = HUGE_PAGE - 1 - ((uintptr_t)all + PAGE - 1) % HUGE_PAGE;
-    if (skip)
-        munmap(all, skip);
-    munmap(all + skip + n, HUGE_PAGE - skip);
-    return all + skip;
+    return SYS_PAGE + ((size + SYS_PAGE - 1) & ~(size_t)(SYS_PAGE - 1));
 }
 
-/* All of it, the small page too: the system moves no more than one mapping at a time. */
-static void wish_huge(uint8_t *base, size_t n) { (void)!madvise(base, n, MADV_HUGEPAGE); }
+static uint8_t *mapping_of(void *p, size_t head) { return (uint8_t *)p + head - SYS_PAGE; }
 
 static void *large_new(size_t head, size_t size)
 {
-    size_t n = mapped_bytes(size);
-    uint8_t *base = aligned_addresses(n);
-    if (!base)
-        return NULL;
-    if (mmap(base, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-        MAP_FAILED) {
-        munmap(base, n);
-        return NULL;
-    }
-    wish_huge(base, n);
-    return base + PAGE - head;
+    uint8_t *mapping = sys_map(mapped_bytes(size));
+    return mapping ? mapping + SYS_PAGE - head : NULL;
 }
 
 static void *large_grow(void *p, size_t head, size_t old, size_t size)
 {
-    size_t from = mapped_bytes(old);
-    size_t to = mapped_bytes(size);
-    uint8_t *base = mapping_of(p, head);
-    uint8_t *moved = mremap(base, from, to, 0);
-    if (moved == MAP_FAILED) {
-        uint8_t *room = aligned_addresses(to);
-        moved = room ? mremap(base, from, to, MREMAP_MAYMOVE | MREMAP_FIXED, room) : MAP_FAILED;
-        if (room && moved == MAP_FAILED)
-            munmap(room, to);
-    }
-    if (moved == MAP_FAILED)
-        return NULL;
-    wish_huge(moved, to);
-    return moved + PAGE - head;
+    uint8_t *mapping = sys_map_grow(mapping_of(p, head), mapped_bytes(old), mapped_bytes(size));
+    return mapping ? mapping + SYS_PAGE - head : NULL;
 }
 
 /* ---- any size ---- */
 
 void *pages_new(size_t head, size_t size)
 {
-    if (fault_now() || size > SIZE_MAX - HUGE_PAGE - PAGE)
+    if (fault_now() || size > SIZE_MAX - SYS_HUGE_PAGE - SYS_PAGE)
         return NULL;
     return size < LARGE ? calloc(1, head + size) : large_new(head, size);
 }
 
 void *pages_grow(void *p, size_t head, size_t old, size_t size)
 {
-    if (fault_now() || size > SIZE_MAX - HUGE_PAGE - PAGE)
+    if (fault_now() || size > SIZE_MAX - SYS_HUGE_PAGE - SYS_PAGE)
         return NULL;
     if (old >= LARGE)
         return large_grow(p, head, old, size);
@@ -164,7 +124,7 @@ void *pages_grow(void *p, size_t head, size_t old, size_t size)
 void pages_free(void *p, size_t head, size_t size)
 {
     if (p && size >= LARGE)
-        munmap(mapping_of(p, head), mapped_bytes(size));
+        sys_unmap(mapping_of(p, head), mapped_bytes(size));
     else
         free(p);
 }

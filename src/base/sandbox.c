@@ -91,7 +91,7 @@ static int make_ruleset(Ctx *cx, long version)
     if (rules < 0)
         return -1;
     for (const OutFile *f = cx->outs; f; f = out_next(f)) {
-        FolderRule rule = { REMOVE_FILE | MAKE_FILE, out_folder(f) };
+        FolderRule rule = { REMOVE_FILE | MAKE_FILE, (int32_t)out_folder(f) };
         if (rule.folder >= 0 && syscall(SYS_landlock_add_rule, rules, RULE_PATH, &rule, 0) < 0) {
             close(rules);
             return -1;

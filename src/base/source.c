@@ -8,15 +8,7 @@
 #include "base/internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
-#include <time.h>
-#include <unistd.h>
 #include <zlib.h>
 
 enum {
@@ -37,35 +29,32 @@ static Source *source_new(Ctx *cx, SourceKind kind, uint64_t size)
     keep_end(cx);
     s->kind = kind;
     s->size = size;
-    s->fd = -1;
+    s->fd = SYS_NONE;
     s->next = cx->sources;
     cx->sources = s;
     return s;
 }
 
-/* Only regular files: what is read must stay readable at any offset. O_NONBLOCK, because opening a
- * pipe would wait for its writer. */
+/* Only regular files: what is read must stay readable at any offset. */
 Source *source_file(Ctx *cx, const char *path)
 {
-    int fd = open(path,
-                  O_RDONLY | O_CLOEXEC |
-                      O_NONBLOCK); /* a pipe must not make us wait before we refuse it */
-    struct stat st;
-    if (fd < 0 || fstat(fd, &st) < 0) {
+    SysFile fd = sys_open_read(path);
+    SysInfo info;
+    if (fd == SYS_NONE || !sys_info(fd, &info)) {
         fail(cx, E_IO, "cannot open it: %s", strerror(errno));
-        if (fd >= 0)
-            close(fd);
+        if (fd != SYS_NONE)
+            sys_close(fd);
         return NULL;
     }
-    if (!S_ISREG(st.st_mode)) {
-        if (S_ISDIR(st.st_mode))
+    if (info.kind != SYS_REGULAR) {
+        if (info.kind == SYS_FOLDER)
             fail(cx, E_IO, "this is a directory, not a file");
         else
             fail(cx, E_IO, "this is not a regular file; save the model to a file first");
-        close(fd);
+        sys_close(fd);
         return NULL;
     }
-    Source *s = source_new(cx, SRC_FILE, (uint64_t)st.st_size);
+    Source *s = source_new(cx, SRC_FILE, info.size);
     s->fd = fd;
     s->name = str_of(cx, path);
     return s;
@@ -105,22 +94,22 @@ Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size)
 
 static uint64_t size_now(const Source *s)
 {
-    struct stat st;
-    return s->kind == SRC_FILE && fstat(s->fd, &st) == 0 ? (uint64_t)st.st_size : s->size;
+    SysInfo info;
+    return s->kind == SRC_FILE && sys_info(s->fd, &info) ? info.size : s->size;
 }
 
 /* Has the file been written to in the last ten seconds? More than any delay between two writes of
  * a copy, and than what clocks of two machines differ by. */
 static bool is_fresh(const Source *s)
 {
-    struct stat st;
-    return s->kind == SRC_FILE && fstat(s->fd, &st) == 0 && time(NULL) - st.st_mtime <= 10;
+    SysInfo info;
+    return s->kind == SRC_FILE && sys_info(s->fd, &info) && sys_now() - info.modified <= 10;
 }
 
 bool source_grows(const Source *s)
 {
     if (is_fresh(s) && size_now(s) == s->size)
-        nanosleep(&(struct timespec){ .tv_nsec = 250000000 }, NULL);
+        sys_sleep_ms(250);
     return size_now(s) != s->size;
 }
 
@@ -134,9 +123,7 @@ static bool short_file(Ctx *cx)
 static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
     while (n > 0) {
-        ssize_t got = pread(s->fd, out, n, (off_t)at);
-        if (got < 0 && errno == EINTR)
-            continue;
+        ptrdiff_t got = sys_read_at(s->fd, out, n, at);
         if (got < 0)
             return fail(cx, E_IO, "cannot read it: %s", strerror(errno));
         if (got == 0)
@@ -393,7 +380,7 @@ static bool take_window(void *user, const void *p, size_t n)
 static bool read_stream(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
     Window w = { .at = at, .n = n, .out = out };
-    Sink to = { .fd = -1, .write = take_window, .user = &w };
+    Sink to = { .fd = SYS_NONE, .write = take_window, .user = &w };
     return run_stream(cx, s, &to);
 }
 
@@ -432,8 +419,8 @@ void sources_close(Ctx *cx)
     while (cx->inflate)
         inflate_close(&cx->inflate);
     for (Source *s = cx->sources; s; s = s->next)
-        if (s->fd >= 0)
-            close(s->fd);
+        if (s->fd != SYS_NONE)
+            sys_close(s->fd);
     cx->sources = NULL;
     pages_free(cx->spare, 0, SPARE);
     cx->spare = NULL;
@@ -455,20 +442,17 @@ static void count_written(Ctx *cx, Sink *s, size_t n)
         tell_progress(cx, s->stage, (double)(s->at - s->start) / (double)s->expected);
 }
 
-/* A signal may interrupt a write, and a write may take less than all: both go on. s->at counts what
- * has really been written. */
+/* A write may take less than all, and goes on. s->at counts what has really been written. */
 bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n)
 {
-    if (s->fd < 0) {
+    if (s->fd == SYS_NONE) {
         if (n > 0 && s->write && !s->write(s->user, p, n))
             return fail(cx, E_IO, "the receiver of the output stopped it");
         count_written(cx, s, n);
         return true;
     }
     for (const char *from = p; n > 0;) {
-        ssize_t put = write(s->fd, from, n);
-        if (put < 0 && errno == EINTR)
-            continue;
+        ptrdiff_t put = sys_write(s->fd, from, n);
         if (put < 0)
             return fail(cx, E_IO, "cannot write the output: %s", strerror(errno));
         from += put;
@@ -490,39 +474,14 @@ bool sink_pad(Ctx *cx, Sink *s, uint64_t n)
     return n == 0;
 }
 
-/* Can the kernel not copy between these two files this way? Then the next way is tried. */
-static bool not_this_way(int e)
-{
-    return e == EXDEV || e == EINVAL || e == ENOSYS || e == EOPNOTSUPP || e == EBADF ||
-        e == EPERM || e == EIO || e == ETXTBSY;
-}
-
-typedef ssize_t (*KernelCopy)(int to, int from, off_t *at, size_t n);
-
-static ssize_t by_range(int to, int from, off_t *at, size_t n)
-{
-#ifdef __linux__ /* where glibc may be older than its function, 2.27 */
-    return (ssize_t)syscall(SYS_copy_file_range, from, at, to, NULL, n, 0L);
-#else
-    return copy_file_range(from, at, to, NULL, n, 0);
-#endif
-}
-static ssize_t by_sendfile(int to, int from, off_t *at, size_t n)
-{
-    return sendfile(to, from, at, n);
-}
-
 /* Moves b forward over what it copied. Stops early, without an error, when this way does not
  * work. */
-static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, KernelCopy way)
+static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, int way)
 {
     while (b->len > 0) {
-        off_t at = (off_t)b->off;
-        ssize_t put = way(s->fd, b->src->fd, &at,
-                          b->len < KERNEL_COPY ? (size_t)b->len : KERNEL_COPY);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0 && not_this_way(errno))
+        size_t n = b->len < KERNEL_COPY ? (size_t)b->len : KERNEL_COPY;
+        ptrdiff_t put = sys_copy(way, s->fd, b->src->fd, b->off, n);
+        if (put == SYS_CANNOT)
             return true;
         if (put < 0)
             return fail(cx, E_IO, "cannot write the output: %s", strerror(errno));
@@ -581,7 +540,7 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
         return true;
     if (!in_range(cx, b))
         return false;
-    if (s->fd < 0 && !s->write) {
+    if (s->fd == SYS_NONE && !s->write) {
         s->at += b.len;
         return true;
     }
@@ -590,9 +549,9 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
     case SRC_RECIPE: return copy_recipe(cx, s, b);
     case SRC_STREAM: return copy_stream(cx, s, b);
     case SRC_FILE:
-        if (s->fd >= 0 &&
-            !(copy_by_kernel(cx, s, &b, by_range) && copy_by_kernel(cx, s, &b, by_sendfile)))
-            return false;
+        for (int way = 0; s->fd != SYS_NONE && way < SYS_WAYS; way++)
+            if (!copy_by_kernel(cx, s, &b, way))
+                return false;
         break;
     case SRC_DEFLATED: break;
     }

@@ -167,7 +167,8 @@ Str str_cat(Ctx *cx, const char *a, const char *b, const char *c)
         size_t n = strlen(parts[i]);
         if (n >= sizeof small - (size_t)(end - small))
             return str_fmt(cx, "%s%s%s", a, b, c);
-        end = mempcpy(end, parts[i], n);
+        memcpy(end, parts[i], n);
+        end += n;
     }
     return str_n(cx, small, (size_t)(end - small));
 }

@@ -79,7 +79,7 @@ static bool is_of_torch(const Frame *f)
     static const char *const parts[] = { "-packages/torch/", "/torch/nn/modules/",
                                          "-packages/pt2onnx/", "/python/pt2onnx/" };
     for (size_t i = 0; i < COUNT(parts); i++)
-        if (memmem(f->file, f->n_file, parts[i], strlen(parts[i])))
+        if (sys_find(f->file, f->n_file, parts[i], strlen(parts[i])))
             return true;
     return false;
 }

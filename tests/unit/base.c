@@ -1,6 +1,7 @@
 /* base.c - strings, maps, vectors, cursor, numbers. */
 #include "unit/test.h"
 
+#include <fnmatch.h>
 #include <locale.h>
 #include <math.h>
 #include <stdlib.h>
@@ -257,12 +258,39 @@ static void whole_numbers(void **state)
     assert_false(whole_number(INFINITY, &out));
 }
 
+/* The system's own fnmatch says the same of each pattern of up to five bytes. */
+static void patterns_match_as_fnmatch_does(void **state)
+{
+    static const char bytes[] = "ab*?[]!-\\";
+    static const char *const texts[] = { "",  "a", "b", "ab", "ba",  "aab",
+                                         "-", "]", "[", "!",  "\\a", "a-b" };
+    (void)state;
+    char pattern[6];
+    for (int i = 0; i < 9 * 9 * 9 * 9 * 9; i++) {
+        int n = 0;
+        for (int rest = i; rest > 0; rest /= 9)
+            pattern[n++] = bytes[rest % 9];
+        pattern[n] = '\0';
+        for (size_t k = 0; k < COUNT(texts); k++)
+            if (word_matches(pattern, texts[k]) != (fnmatch(pattern, texts[k], 0) == 0))
+                fail_msg("\"%s\" and \"%s\": %d", pattern, texts[k],
+                         word_matches(pattern, texts[k]));
+    }
+    assert_true(word_matches("encoder.*.attn", "encoder.3.attn"));
+    assert_false(word_matches("encoder.*.attn", "encoder.3.attn.q"));
+    char text[40001];
+    memset(text, 'a', 40000);
+    text[40000] = '\0';
+    assert_false(word_matches("a*a*a*a*a*b", text)); /* in the time of its length */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(strings_are_interned),
         TEST(strings_outlive_a_restart),
         TEST(the_nearest_word),
+        TEST(patterns_match_as_fnmatch_does),
         TEST(a_long_text_grows),
         TEST(map_keeps_insertion_order),
         TEST(vectors_grow),

@@ -31,11 +31,11 @@ static bool read_frame(Slice line, TraceFrame *out)
     if (line.n < sizeof begin - 1 || memcmp(line.p, begin, sizeof begin - 1) != 0)
         return false;
     const uint8_t *file = line.p + sizeof begin - 1;
-    const uint8_t *after = memmem(file, (size_t)(end - file), number, sizeof number - 1);
+    const uint8_t *after = sys_find(file, (size_t)(end - file), number, sizeof number - 1);
     if (!after)
         return false;
     const uint8_t *digits = after + sizeof number - 1;
-    const uint8_t *name = memmem(digits, (size_t)(end - digits), in, sizeof in - 1);
+    const uint8_t *name = sys_find(digits, (size_t)(end - digits), in, sizeof in - 1);
     *out = (TraceFrame){ .file = { file, (size_t)(after - file) } };
     for (; digits < end && *digits >= '0' && *digits <= '9' && out->line < 100000000; digits++)
         out->line = out->line * 10 + (uint32_t)(*digits - '0');
@@ -46,7 +46,7 @@ static bool read_frame(Slice line, TraceFrame *out)
 
 static bool holds(Slice s, const char *text)
 {
-    return memmem(s.p, s.n, text, strlen(text)) != NULL;
+    return sys_find(s.p, s.n, text, strlen(text)) != NULL;
 }
 
 /* Code that the user did not write: torch's modules and its tracer, generated functions. */

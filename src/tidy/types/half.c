@@ -16,7 +16,6 @@
  * is cast back, and the graphs inside are looked at by the same rules. */
 #include "tidy/types/types.h"
 
-#include <fnmatch.h>
 #include <math.h>
 
 enum { WEIGHT_MIN = 1024 }; /* elements: a smaller constant alone is no reason to be narrow */
@@ -139,11 +138,11 @@ static bool matches_module(const char *pattern, Str path)
 {
     char part[512];
     if (!path || path->len >= sizeof part)
-        return path && fnmatch(pattern, path->s, 0) == 0;
+        return path && word_matches(pattern, path->s);
     memcpy(part, path->s, path->len + 1);
     for (char *end = part + path->len; end; end = strrchr(part, '.')) {
         *end = '\0';
-        if (*part && fnmatch(pattern, part, 0) == 0)
+        if (*part && word_matches(pattern, part))
             return true;
     }
     return false;
@@ -154,8 +153,7 @@ bool float32_asked(const TidyOptions *o, const Node *n)
     bool any = false;
     Str module = o->n_float32 ? place_module(n->graph->cx, n->at) : NULL;
     for (size_t i = 0; i < o->n_float32; i++) {
-        bool hit = fnmatch(o->float32[i], n->name->s, 0) == 0 ||
-            matches_module(o->float32[i], module);
+        bool hit = word_matches(o->float32[i], n->name->s) || matches_module(o->float32[i], module);
         o->float32_used[i] |= hit;
         any |= hit;
     }
