@@ -7,7 +7,7 @@
 /* The words of the choices, in the order of the public enums. */
 static const char *const mode_words[] = { "eval", "saved", NULL };
 static const char *const weights_words[] = { "auto", "inline", "external", "link", NULL };
-static const char *const state_words[] = { "io", "constant", "refuse", NULL };
+static const char *const state_words[] = { "io", "constant", "refuse", "defaults", NULL };
 static const char *const loops_words[] = { "auto", "keep", "unroll", NULL };
 static const char *const unknown_words[] = { "refuse", "custom", NULL };
 static const char *const type_words[] = { "saved", "float16", "bfloat16", "int8", "int4", NULL };
@@ -59,7 +59,8 @@ void command_line_rows(CommandLine *l, Option *rows)
           "eval: as after model.eval(); saved: as the file says", mode_words, true },
         { NULL, 0, "state", OPT_CHOICE, &l->state, "HOW",
           "buffers and attributes that the model writes; io: each is an input NAME and an output "
-          "NAME.next; constant: they stay as saved; refuse",
+          "NAME.next; defaults: the input need not be fed, in ONNX Runtime; constant: they stay as "
+          "saved; refuse",
           state_words, true },
         { NULL, 0, "loops", OPT_CHOICE, &l->loops, "HOW",
           "loops whose iterations are known; auto: unrolled unless that gets large; keep: a Loop "

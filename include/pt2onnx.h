@@ -100,9 +100,12 @@ typedef enum {
 
 /* What becomes of buffers and attributes that the model writes. */
 typedef enum {
-    PT2ONNX_STATE_IO,       /* each is an input NAME and an output NAME.next, with a note */
+    PT2ONNX_STATE_IO,       /* each is an input NAME and an output NAME.next, with a note; what the
+                               first run is fed stands in the metadata: pt2onnx.state.initial */
     PT2ONNX_STATE_CONSTANT, /* they stay as saved; what is written is dropped, with a note */
-    PT2ONNX_STATE_REFUSE    /* an error */
+    PT2ONNX_STATE_REFUSE,   /* an error */
+    PT2ONNX_STATE_DEFAULTS  /* as IO, and the input has the saved value as its default (an
+                               initializer of its name), which not every runtime understands */
 } pt2onnx_state;
 
 /* Operators that are not known: an error, or nodes of a custom domain, which is their namespace. */

@@ -406,23 +406,6 @@ static void add_notes(Ctx *cx, ModelInfo *info)
     }
 }
 
-/* {"total": "total.next"}: inputs with a default, and the outputs that are their values for the
- * next run. */
-static void add_state(Ctx *cx, const Program *p, ModelInfo *info)
-{
-    Buf b = buf_new(cx);
-    for (uint32_t i = 0; i < p->n_state; i++) {
-        buf_str(&b, i ? ", " : "{");
-        buf_json(&b, p->state[i].input);
-        buf_str(&b, ": ");
-        buf_json(&b, p->state[i].output);
-    }
-    if (!b.n)
-        return;
-    buf_str(&b, "}");
-    vec_push(cx, &info->props, (Prop){ str_of(cx, "pt2onnx.state"), buf_done(&b) });
-}
-
 /* "__torch__.torchvision.models.resnet.ResNet" -> "ResNet"; programs without a class are "main". */
 static Str graph_name(Ctx *cx, const Program *p)
 {
@@ -489,7 +472,6 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
     set_versions(s, &info);
     set_output_dims(s, &info);
     add_notes(s->cx, &info);
-    add_state(s->cx, p, &info);
     return info;
 }
 
@@ -499,9 +481,12 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
 static Graph *finished(Session *s, Program *p, ModelInfo *info)
 {
     Graph *g = p ? build(s, p) : NULL;
-    if (g)
-        *info = model_info(s, p, g);
-    if (g && s->o.on_source)
+    if (!g)
+        return NULL;
+    *info = model_info(s, p, g);
+    if (!state_metadata(s, p, g, info))
+        return NULL;
+    if (s->o.on_source)
         graph_lines(s->cx, g, s->o.on_source, s->o.user);
     return g;
 }

@@ -1,6 +1,6 @@
 /* session.h - one call of the library: its context, its options, the file it reads. Shared by
- * pt2onnx.c, settings.c, output_files.c, symbolic.c, show.c and describe.c, which are the public
- * functions. */
+ * pt2onnx.c, settings.c, output_files.c, state_metadata.c, symbolic.c, show.c and describe.c, which
+ * are the public functions. */
 #ifndef PT2ONNX_SESSION_H
 #define PT2ONNX_SESSION_H
 
@@ -41,6 +41,10 @@ MUST_USE bool outputs_check_link(Session *s, const char *out); /* NULL: no file 
 MUST_USE bool outputs_check_stream(Session *s);
 MUST_USE bool outputs_open(Session *s, const char *out); /* "-" is standard output */
 MUST_USE bool outputs_write(Session *s, Graph *g, const ModelInfo *info);
+
+/* state_metadata.c: the pairs of state, and what the first run is fed. The graph's inputs lose
+ * their defaults, unless --state=defaults keeps them. */
+MUST_USE bool state_metadata(Session *s, const Program *p, Graph *g, ModelInfo *info);
 
 /* symbolic.c: the operators that the caller lowers itself */
 void symbolics_register(Session *s);

@@ -204,7 +204,7 @@ static bool read_scalars(Session *s)
         return fail(s->cx, E_USAGE, "--opset %d: the opsets that can be written are %d to %d",
                     o->opset, ONNX_OLDEST_TARGET, ONNX_LAST_TARGET);
     if ((unsigned)o->mode > PT2ONNX_MODE_SAVED || (unsigned)o->weights > PT2ONNX_WEIGHTS_LINK ||
-        (unsigned)o->target > PT2ONNX_TARGET_ONNX || (unsigned)o->state > PT2ONNX_STATE_REFUSE ||
+        (unsigned)o->target > PT2ONNX_TARGET_ONNX || (unsigned)o->state > PT2ONNX_STATE_DEFAULTS ||
         (unsigned)o->loops > PT2ONNX_LOOPS_UNROLL ||
         (unsigned)o->unknown > PT2ONNX_UNKNOWN_CUSTOM ||
         (unsigned)o->weights_type > PT2ONNX_TYPE_INT4)
@@ -220,7 +220,7 @@ static bool read_scalars(Session *s)
         return false;
     static const DType types[] = { DT_NONE, DT_FLOAT16, DT_BFLOAT16, DT_INT8, DT_INT4 };
     static const LoopsMode loops[] = { LOOPS_AUTO, LOOPS_KEEP, LOOPS_UNROLL };
-    static const StateMode state[] = { STATE_IO, STATE_CONSTANT, STATE_REFUSE };
+    static const StateMode state[] = { STATE_IO, STATE_CONSTANT, STATE_REFUSE, STATE_DEFAULTS };
     static const WeightsMode weights[] = { WEIGHTS_AUTO, WEIGHTS_INLINE, WEIGHTS_EXTERNAL,
                                            WEIGHTS_LINK };
     s->opt = (Options){

@@ -2,6 +2,7 @@
 
     import pt2onnx
     pt2onnx.convert("model.pt", "model.onnx")                      # a saved program: needs no torch
+    pt2onnx.initial_state("model.onnx")                            # what a model that keeps state is fed first
     pt2onnx.export(model, args, "model.onnx", input_names=["x"])   # what torch.onnx.export takes, and more
     pt2onnx.compare(model, args, "model.onnx")                     # where do torch and ONNX Runtime part?
     pt2onnx.install()                                              # torch.onnx.export is pt2onnx.export from here on
@@ -10,9 +11,10 @@
     python -m pt2onnx compare MODEL [NET.onnx] [ARG..]             # compare, for a saved program or FILE.py:FUNCTION"""
 from ._capi import ConversionError
 from .files import convert
+from .states import initial_state, state_outputs
 
 __version__ = "1.0.0"
-__all__ = ["convert", "export", "compare", "install", "uninstall", "is_in_onnx_export", "ConversionError"]
+__all__ = ["convert", "initial_state", "state_outputs", "export", "compare", "install", "uninstall", "is_in_onnx_export", "ConversionError"]
 
 
 def export(*args, **kwargs):

@@ -9,7 +9,7 @@ WEIGHTS = {"auto": 0, "inline": 1, "external": 2, "link": 3}
 TARGETS = {"ort": 0, "onnx": 1}
 UNKNOWN = {"refuse": 0, "custom": 1}
 TYPES = {None: 0, "float16": 1, "bfloat16": 2, "int8": 3, "int4": 4}
-STATES = {"io": 0, "constant": 1, "refuse": 2}
+STATES = {"io": 0, "constant": 1, "refuse": 2, "defaults": 3}
 
 
 def print_note(kind, text):
@@ -38,7 +38,7 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
     """Convert a .pt or .pt2 file; returns the path of the model, which is `out`, or `model` with .onnx for its suffix.
 
     inputs are SPECs as the program's -i takes them ("x:float32[N,3,224,224]"). on_note(kind, text) is told what was assumed,
-    added, dropped and changed; None silences it. weights_type: "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md). Raises ConversionError (a RuntimeError)."""
+    added, dropped and changed; None silences it. state: "io", "defaults", "constant", "refuse" (initial_state says what the first run is fed). weights_type: "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md). Raises ConversionError (a RuntimeError)."""
     model = os.fspath(model)
     out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fspath(out)
     fields = dict(opset=opset, inputs=inputs, output_names=output_names, mode=choice("mode", mode, MODES),

@@ -30,6 +30,7 @@ typedef struct InputSpec {
 /* --state: what happens to the buffers and attributes that a run changes. */
 typedef enum {
     STATE_IO,       /* they are inputs and outputs of the model */
+    STATE_DEFAULTS, /* the same, and the inputs have the value in the file as their default */
     STATE_CONSTANT, /* the change is dropped, with a note */
     STATE_REFUSE,   /* an error */
 } StateMode;

@@ -202,6 +202,26 @@ def test_the_command(network, tmp_path):
     assert done.returncode == 2 and "has no nothing" in done.stderr and "Traceback" not in done.stderr
 
 
+class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.full((3,), 2.0))
+
+    def forward(self, x):
+        self.total += x
+        return torch.sin(x) * self.total
+
+
+def test_state_is_as_saved(tmp_path):
+    """Of a saved program with state: neither the example nor the command's random inputs have a value for it."""
+    saved, made = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx")
+    torch.jit.script(Counts().eval()).save(saved)
+    pt2onnx.convert(saved, made, inputs=["x:float32[3]"], on_note=None)
+    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", saved, made], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    assert pt2onnx.compare(torch.jit.load(saved), (torch.ones(3),), made).ok
+
+
 def test_four_thousand_nodes_take_little_memory(tmp_path):
     """1,000 layers with 4 MB of values each: 8 GB of values in all, and never a quarter of one of them at once."""
     class Chain(torch.nn.Module):

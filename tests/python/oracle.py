@@ -3,6 +3,7 @@
 A model of the cache (tests/models) is a Case: its saved program, its runs, what is known about it.
 """
 import glob
+import importlib.util
 import json
 import os
 import subprocess
@@ -22,6 +23,17 @@ BFLOAT16 = 2 ** -7                  # the same where values have 8 bits on their
 QUANTISED = 0.25                    # a value that is rounded to the next of 256 steps grows through layers of random weights; see families.py
 ORT_NEWEST = 26                     # ONNX Runtime 1.31 runs no newer opset
 FIXED = "does not stay dynamic"     # the note of src/value/specialized.c
+
+
+def module_at(name, path):
+    """A module of the package alone: the package itself wants the library, which a test may not have."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+states = module_at("states", os.path.join(TOP, "python", "pt2onnx", "states.py"))
 
 
 class Case:
@@ -110,14 +122,14 @@ def compare(got, want, where="", tolerance=TOLERANCE):
 
 
 def run(path, runs, state={}, tolerance=TOLERANCE):
-    """Every recorded run, in one session, inputs by position. State starts as `state` says or else from its default, comes out as
+    """Every recorded run, in one session, inputs by position. State starts as `state` says or else as the file does, comes out as
     NAME.next and goes in again."""
     s = session(path)
-    pairs = json.loads(s.get_modelmeta().custom_metadata_map.get("pt2onnx.state", "{}"))
-    kept = {n: state[n] for n in pairs if n in state}
-    names = [i.name for i in s.get_inputs()]
+    pairs = states.state_outputs(s)
+    kept = {n: state.get(n, first) for n, first in states.initial_state(str(path)).items()}
+    names = [i.name for i in s.get_inputs() if i.name not in pairs]
     results = [o.name for o in s.get_outputs()]
-    assert not state or kept, "the model keeps state, but %s has none of it as an input" % path
+    assert not state or set(kept) & set(state), "the model keeps state, but %s has none of it as an input" % path
     for i, (inputs, outputs) in enumerate(runs):
         assert len(names) <= len(inputs), "the model has the inputs %s, torch had %d" % (names, len(inputs))
         got = dict(zip(results, s.run(None, dict(zip(names, inputs), **kept))))

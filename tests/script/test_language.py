@@ -161,7 +161,7 @@ def test_a_streaming_detector(rate, tmp_path):
     done = oracle.converted(path, out, "-i", "x:float32[1,T]", "-i", "sr=%d" % rate)
     assert "state" in done.stderr and "rate" in done.stderr
     oracle.check(out)
-    session, model, state = oracle.session(out), torch.jit.load(str(path)), {}
+    session, model, state = oracle.session(out), torch.jit.load(str(path)), oracle.states.initial_state(out)
     for n in (512, 640, 512):
         x = torch.rand(1, n)
         names = [o.name for o in session.get_outputs()]

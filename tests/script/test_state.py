@@ -1,6 +1,5 @@
-"""State: what a model writes to its own buffers and attributes is an input, with the saved value as its default, and an output for
+"""State: what a model writes to its own buffers and attributes is an input, whose first value stands in the metadata, and an output for
 the next run. Each model runs several times in ONNX Runtime with its state fed back, against torch running the saved file as often."""
-import json
 import re
 from typing import Dict, List, Optional, Tuple
 
@@ -16,8 +15,8 @@ from scripted import flat, oracle, refused, save
 ROWS = ("-i", "x:float32[N,3]")
 
 
-def state_of(path):
-    return json.loads({p.key: p.value for p in onnx.load(str(path)).metadata_props}.get("pt2onnx.state", "{}"))
+state_of = oracle.states.state_outputs
+initial_state = oracle.states.initial_state
 
 
 def steps(path, tmp_path, runs, options=(), model=None):
@@ -27,8 +26,8 @@ def steps(path, tmp_path, runs, options=(), model=None):
     oracle.check(out)
     pairs, session, model = state_of(out), oracle.session(out), model or torch.jit.load(str(path))
     names = [o.name for o in session.get_outputs()]
-    inputs = [i.name for i in session.get_inputs()]         # those without a default
-    fed = {}
+    inputs = [i.name for i in session.get_inputs() if i.name not in pairs]
+    fed = initial_state(out)
     for i, xs in enumerate(runs):
         want = flat([model(*[x.clone() for x in xs])])
         got = dict(zip(names, session.run(None, dict(zip(inputs, [x.numpy() for x in xs]), **fed))))
@@ -154,8 +153,8 @@ def test_state_fed_back(model, names, opset, tmp_path):
     said, pairs = steps(save(model(), tmp_path), tmp_path, rows(2, 3, 1), (*ROWS, "--opset", str(opset)))
     assert sorted(pairs) == sorted(names)
     assert said.startswith("added: state") and all(n in said for n in names) and said.count("\n") == 1
-    initial = {i.name: onnx.numpy_helper.to_array(i) for i in onnx.load(str(tmp_path / "model.onnx")).graph.initializer}
-    assert all(n in initial for n in names)                 # the value in the file
+    made = onnx.load(str(tmp_path / "model.onnx"))
+    assert set(names) <= {i.name for i in made.graph.input} and not set(names) & {i.name for i in made.graph.initializer}
 
 
 def test_a_number_that_becomes_negative_is_not_taken_for_a_position(tmp_path):
@@ -375,12 +374,119 @@ def test_statistics_move_where_training_is_asked_for(own, tmp_path):
     assert sorted(pairs) == (["mean", "var"] if own else ["mean"])
 
 
-def test_one_session_starts_from_the_saved_value(tmp_path):
-    path = save(Accumulates(), tmp_path)
-    oracle.converted(path, tmp_path / "model.onnx", *ROWS)
+# ---- what the first run is fed ----
+
+class Initial(nn.Module):
+    """State of every kind that the metadata has words for."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1, dtype=torch.int64))
+        self.register_buffer("odd", torch.tensor([-0.0, float("nan"), float("-inf"), 1e-8]))
+        self.register_buffer("halves", torch.full((4,), 0.1).half())
+        self.register_buffer("brain", torch.full((2,), 0.1).bfloat16())
+        self.register_buffer("bytes", torch.arange(6, dtype=torch.uint8).view(2, 3))
+        self.register_buffer("none", torch.zeros(0, 4))
+        self.register_buffer("large", torch.rand(40, 40))
+        self.register_buffer("turned", torch.rand(40, 50).t())
+        self.register_buffer("spread", torch.full((1, 1), 3.0).expand(50, 60))
+        self.register_buffer("zeros", torch.zeros(400, 400))
+        self.on = True
+
+    def forward(self, x):
+        self.count += 1
+        self.odd += x.sum()
+        self.halves *= 2
+        self.brain *= 2
+        self.bytes += 1
+        self.none = torch.cat([self.none, self.odd[None]])
+        self.large *= 2
+        self.turned = self.turned * 2
+        self.spread = self.spread * 2
+        self.zeros += 1
+        self.on = not self.on
+        return x + self.odd.sum() + self.large[0, 0] + int(self.on)
+
+
+def bytes_of(arrays):
+    return {n: (a.dtype, a.shape, a.tobytes()) for n, a in arrays.items()}
+
+
+def test_the_first_value_of_each_kind(tmp_path):
+    path, out = save(Initial(), tmp_path), tmp_path / "model.onnx"
+    oracle.converted(path, out, *ROWS, "--opset=18")
+    oracle.check(out)
+    model = torch.jit.load(str(path))
+    want = {n: b.view(torch.int16).numpy() if b.dtype == torch.bfloat16 else b.numpy() for n, b in model.named_buffers()}
+    got = initial_state(out)
+    assert got.pop("on") == numpy.array(True) and str(got["brain"].dtype) == "bfloat16"
+    got["brain"] = got["brain"].view(numpy.int16)
+    assert bytes_of(got) == bytes_of(want)
+    proto = onnx.load(str(out))
+    assert bytes_of(initial_state(proto))["odd"] == bytes_of(want)["odd"]
+    kept = [i.name for i in proto.graph.initializer if i.name.endswith(".initial")]
+    assert sorted(kept) == ["large.initial", "turned.initial"]              # neither small nor of one number
+    assert oracle.session(out).run(["count.next"], {"x": numpy.zeros((1, 3), numpy.float32), **initial_state(out)})[0] == 1
+
+
+def test_a_session_tells_what_its_metadata_has(tmp_path):
+    out = tmp_path / "model.onnx"
+    oracle.converted(save(Accumulates(), tmp_path), out, *ROWS)
+    assert bytes_of(initial_state(oracle.session(out))) == bytes_of(initial_state(out))
+    oracle.converted(save(Initial(), tmp_path), out, *ROWS)
+    with pytest.raises(ValueError, match="give initial_state the file's path"):
+        initial_state(oracle.session(out))
+    proto = onnx.load(str(out))
+    del proto.graph.initializer[:]
+    with pytest.raises(ValueError, match=r"no initializer (\w+).initial, the initial value of \1: another tool has removed it"):
+        initial_state(proto)
+    assert initial_state(onnx.ModelProto()) == {}
+
+
+@pytest.mark.parametrize("where", ["external", "link"])
+def test_a_large_first_value_lies_where_weights_lie(where, tmp_path):
+    path, out = save(Initial(), tmp_path), tmp_path / "model.onnx"
+    oracle.converted(path, out, *ROWS, "--weights", where)
+    large = initial_state(out)["large"]
+    assert (large == torch.jit.load(str(path)).large.numpy()).all()
+    assert [t.name for t in onnx.load(str(out), load_external_data=False).graph.initializer if t.data_location == 1 and t.name.startswith("large")]
+
+
+class Called(nn.Module):
+    """Its outputs are called as the first value of `a` would be."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("a", torch.rand(40, 40))
+        self.register_buffer("w", torch.rand(3))
+
+    def forward(self, x):
+        self.a += x.sum()
+        return x * self.w + self.a[0, 0], x * 2
+
+
+def test_the_name_of_a_first_value_is_free(tmp_path):
+    path, out = save(Called(), tmp_path), tmp_path / "model.onnx"
+    oracle.converted(path, out, *ROWS, "--output-names", "a.initial,a.initial_")
+    oracle.check(out)
+    assert (initial_state(out)["a"] == torch.jit.load(str(path)).a.numpy()).all()
+
+
+def test_state_with_defaults_need_not_be_fed(tmp_path):
+    path, out = save(Accumulates(), tmp_path), tmp_path / "model.onnx"
+    said = oracle.converted(path, out, *ROWS, "--state=defaults").stderr
+    assert "by default the value in the file" in said
     x = rows(2)[0][0]
-    got = oracle.session(tmp_path / "model.onnx").run(["total.next"], {"x": x.numpy()})[0]
+    session = oracle.session(out)
+    assert [i.name for i in session.get_inputs()] == ["x"] and sorted(state_of(out)) == ["seen", "total"]
+    got = session.run(["total.next"], {"x": x.numpy()})[0]
     assert numpy.allclose(got, 1 + x.sum().item())
+    assert bytes_of(initial_state(out))["total"] == bytes_of({"total": numpy.ones(1, numpy.float32)})["total"]
+
+
+def test_state_must_be_fed(tmp_path):
+    out = tmp_path / "model.onnx"
+    oracle.converted(save(Accumulates(), tmp_path), out, *ROWS)
+    with pytest.raises(ValueError, match=r"Required inputs \(.*total.*\) are missing"):
+        oracle.session(out).run(None, {"x": rows(2)[0][0].numpy()})
 
 
 # ---- None in the file ----

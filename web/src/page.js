@@ -319,7 +319,7 @@ async function drawPicture() {
       return;
     state.runner?.end();
     state.runner = new Runner($('run'), { t, bytesText, timeText });
-    state.runner.show(result.files, viewer.tree.model.graph.inputs);
+    state.runner.show(result.files, viewer.tree.model.graph.inputs, viewer.tree.model.props);
     show('tab-run', true);
   } catch (error) {
     if (state.viewer !== viewer)

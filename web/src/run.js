@@ -3,7 +3,7 @@ import { h, save } from '../viewer/dom.js';
 import { numberText } from '../viewer/numbers.js';
 import { typeText } from '../viewer/onnx.js';
 import { drawable, pictureOf } from './digits.js';
-import { ARRAYS, SCALES, Unfit, convert, count, imageAxes, numbersOf, randomNumbers, readImage, readNpy, typedNumbers, writeNpy } from './tensors.js';
+import { ARRAYS, SCALES, Unfit, convert, count, firstValue, imageAxes, numbersOf, randomNumbers, readImage, readNpy, typedNumbers, writeNpy } from './tensors.js';
 
 const MOST_BYTES = 1.6e9;           // of a model: ONNX Runtime has 4 GB for it, its copy and what it computes
 const SHOWN = 100;                  // numbers of an output
@@ -54,9 +54,10 @@ export class Runner {
     Object.assign(this, told);
   }
 
-  /** files: the model and its weights, inputs: of its graph ({ name, type }). */
-  show(files, inputs) {
+  /** files: the model and its weights, inputs: of its graph ({ name, type }), props: the metadata of the model. */
+  show(files, inputs, props = {}) {
     this.end();
+    this.first = JSON.parse(props['pt2onnx.state.initial'] ?? '{}');
     this.files = files;
     this.inputs = inputs;
     this.sizes = new Map();
@@ -107,15 +108,19 @@ export class Runner {
     const title = h('div', {}, h('code', {}, h('b', {}, input.name)), ' ', h('code', { className: 'quiet' }, typeText(type)));
     if (!possible)
       return { input, element: h('div', { className: 'run-input' }, title, h('p', { className: 'quiet' }, t('cannotGive'))), value: null };
-    const choice = h('select', { 'aria-label': `${input.name}: ${t('valuesFrom')}` }, ...['random', 'typed', 'npy', ...(imageAxes(type.dims) ? ['image'] : [])].map((kind) => new Option(t(`from.${kind}`), kind)));
+    const first = this.first[input.name] && firstValue(this.first[input.name]);
+    const kinds = [...(first ? ['first'] : []), 'random', 'typed', 'npy', ...(imageAxes(type.dims) ? ['image'] : [])];
+    const choice = h('select', { 'aria-label': `${input.name}: ${t('valuesFrom')}` }, ...kinds.map((kind) => new Option(t(`from.${kind}`), kind)));
     const text = h('input', { placeholder: '0.5 1 2 …', 'aria-label': `${input.name}: ${t('value')}`, autocomplete: 'off' });
     const npy = h('input', { type: 'file', accept: '.npy', 'aria-label': `${input.name}: .npy` });
     const image = h('input', { type: 'file', accept: 'image/*', 'aria-label': `${input.name}: ${t('from.image')}` });
     const scale = h('select', { 'aria-label': t('scale') }, ...Object.keys(SCALES).map((kind) => new Option(t(`scale.${kind}`), kind)));
-    const fields = { random: [], typed: [text], npy: [npy], image: [image, scale] };
+    const fields = { first: [], random: [], typed: [text], npy: [npy], image: [image, scale] };
     const holder = h('div', { className: 'run-fields' });
     choice.onchange = () => holder.replaceChildren(...fields[choice.value]);
     const value = async () => {
+      if (choice.value === 'first')
+        return first;
       if (choice.value === 'npy')
         return this.fromNpy(input, npy.files[0]);
       const dims = type.dims.map((d) => (typeof d === 'number' ? d : this.sizes.get(d ?? '?')));

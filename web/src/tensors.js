@@ -76,6 +76,14 @@ export function randomNumbers(type, dims, seed = 1) {
   return convert(Array.from({ length: count(dims) }, draw), type);
 }
 
+/** What pt2onnx.state.initial in a model's metadata says of an input: { type, dims, data }; null where it points into the file. */
+export function firstValue({ type, shape, value, values }) {
+  if (!ARRAYS[type] || (value === undefined && !values))
+    return null;
+  const number = (v) => (typeof v === 'string' ? Number(v.replace('inf', 'Infinity')) : v);
+  return { type, dims: shape, data: convert(values ? values.map(number) : new Array(count(shape)).fill(number(value)), type) };
+}
+
 /** "1 2 3, 4.5 true": as many as dims ask for, or one for all. */
 export function typedNumbers(text, type, dims) {
   const words = text.replace(/[[\](),;]/g, ' ').split(/\s+/).filter(Boolean);

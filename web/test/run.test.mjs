@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { cache, convert, give, needs, open, start, top } from './browser.mjs';
-import { fromHalf, readNpy, toHalf } from '../src/tensors.js';
+import { firstValue, fromHalf, readNpy, toHalf } from '../src/tensors.js';
 
 let site;
 before(async () => { site = await start(); });
@@ -137,4 +137,12 @@ test('float16 there and back', () => {
 
 test('nothing went wrong in the console', () => {
   assert.deepEqual(site.complaints, []);
+});
+
+test('state has the first values that the metadata tells', () => {
+  assert.deepEqual(firstValue({ type: 'float32', shape: [2, 2], value: 0.5 }), { type: 'float32', dims: [2, 2], data: new Float32Array([0.5, 0.5, 0.5, 0.5]) });
+  assert.deepEqual(firstValue({ type: 'int64', shape: [2], values: [3, -4] }).data, new BigInt64Array([3n, -4n]));
+  assert.deepEqual(firstValue({ type: 'bool', shape: [], value: true }).data, new Uint8Array([1]));
+  assert.deepEqual([...firstValue({ type: 'float64', shape: [3], values: ['nan', '-inf', 1] }).data], [NaN, -Infinity, 1]);
+  assert.equal(firstValue({ type: 'float32', shape: [40, 40], initializer: 'a.initial' }), null);
 });

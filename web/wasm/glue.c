@@ -95,6 +95,7 @@ static const struct Word {
     { "weights", "inline", (int *)&o.weights, PT2ONNX_WEIGHTS_INLINE },
     { "weights", "external", (int *)&o.weights, PT2ONNX_WEIGHTS_EXTERNAL },
     { "target", "onnx", (int *)&o.target, PT2ONNX_TARGET_ONNX },
+    { "state", "defaults", (int *)&o.state, PT2ONNX_STATE_DEFAULTS },
     { "state", "constant", (int *)&o.state, PT2ONNX_STATE_CONSTANT },
     { "state", "refuse", (int *)&o.state, PT2ONNX_STATE_REFUSE },
     { "loops", "keep", (int *)&o.loops, PT2ONNX_LOOPS_KEEP },

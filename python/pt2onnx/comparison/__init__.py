@@ -98,13 +98,15 @@ def in_float64(model, args, kwargs, values):
 
 
 def fed(path, args, kwargs, names):
-    """{input: OrtValue}: the tensors and numbers of the example, and those that are defaults of forward, under the model's names."""
+    """{input: OrtValue}: the tensors and numbers of the example, and those that are defaults of forward, under the model's names. State as saved."""
     import onnx
     import onnxruntime
 
+    from ..states import initial_state
     from ..verification import flat
     proto = onnx.load(path, load_external_data=False)
-    with_value = {t.name for t in proto.graph.initializer}
+    state = initial_state(path)
+    with_value = {t.name for t in proto.graph.initializer} | set(state)
     takes = [i for i in proto.graph.input if i.name not in with_value]
     leaves = [t for t in flat([list(args), kwargs], given=True)] if not has_bfloat16((args, kwargs)) else None
     if leaves is None:
@@ -115,7 +117,8 @@ def fed(path, args, kwargs, names):
         raise ValueError("the example has no value for the model's input %s: it has %d tensors, the model takes %s" %
                          (missing[0], len(leaves), ", ".join(i.name for i in takes)))
     types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(by_name[name].astype(types[name], copy=False))) for name in types}
+    values = {name: by_name[name].astype(types[name], copy=False) for name in types}
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(v)) for name, v in {**values, **state}.items()}
 
 
 def by_order(takes, leaves):

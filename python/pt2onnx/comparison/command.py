@@ -138,9 +138,10 @@ def example_of(path):
     import onnx
     import torch
 
+    from ..states import state_outputs
     from .onnx_run import numpy_type
     proto = onnx.load(path, load_external_data=False)
-    with_value = {t.name for t in proto.graph.initializer}
+    with_value = {t.name for t in proto.graph.initializer} | set(state_outputs(proto))
     found = []
     for i in proto.graph.input:
         t = i.type.tensor_type

@@ -2,10 +2,11 @@
  * the next one.
  *
  * A converted model is a function: it keeps nothing from one run to the next. So a buffer or
- * attribute that the model writes is an input, whose default is the value in the file, and an
- * output NAME.next (--state=io). Which these are shows only at the end of an evaluation: then it
- * starts again with those inputs (facts.c keeps their names, and which axes have another size after
- * a run). What a run sets before it looks at it is no state. */
+ * attribute that the model writes is an input and an output NAME.next (--state=io). The input's
+ * default is the value in the file, until the metadata takes it (state_metadata.c). Which these
+ * are shows only at the end of an evaluation: then it starts again with those inputs (facts.c keeps
+ * their names, and which axes have another size after a run). What a run sets before it looks at it
+ * is no state. */
 #include "eval/state/state.h"
 
 #include <ctype.h>
@@ -265,6 +266,14 @@ static const char *where_written(Eval *ev, Str name, Str input)
     return str_fmt(ev->cx, " (%s:%u)", pos.file->s, pos.line)->s;
 }
 
+/* What an input is in the first run. */
+static const char *first_run(const Ctx *cx)
+{
+    return cx->opt && cx->opt->state == STATE_DEFAULTS
+        ? "by default the value in the file"
+        : "at first as pt2onnx.state.initial in the metadata says";
+}
+
 /* An output NAME.next for each input that is state, and the pairs for the program. */
 static bool make_state_outputs(Eval *ev)
 {
@@ -285,10 +294,9 @@ static bool make_state_outputs(Eval *ev)
     }
     if (names.n)
         note(cx, NOTE_ADDED,
-             "state, each an input NAME (by default the value in the file) and an output NAME.next "
-             "for the next run: %s; "
+             "state, each an input NAME (%s) and an output NAME.next for the next run: %s; "
              "--state=constant leaves it out",
-             buf_done(&names)->s);
+             first_run(cx), buf_done(&names)->s);
     return !ctx_failed(cx);
 }
 

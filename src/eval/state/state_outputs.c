@@ -77,7 +77,7 @@ static bool mode_decides(Eval *ev, SourceId at, Str name, bool *ok)
         note(ev->cx, NOTE_DROPPED,
              "the update of %s: every run starts from the value in the file (--state=constant)",
              name->s);
-    return mode != STATE_IO;
+    return mode != STATE_IO && mode != STATE_DEFAULTS;
 }
 
 /* The axes, as a set of bits, whose size a run changes: symbols from the next evaluation on. */

@@ -27,6 +27,7 @@ typedef struct ModelInfo {
     bool initializers_as_inputs; /* initializers stand among the inputs too */
     uint64_t most_weights;       /* bytes that may be written of them; 0: any number */
     Map dim_names;               /* names for sizes of outputs: "y.0" -> Str */
+    VEC(Ox) unused;              /* constants that are initializers though no node reads them */
 } ModelInfo;
 
 int onnx_ir_version(int opset); /* the lowest IR version that the opset allows */

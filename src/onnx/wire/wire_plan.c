@@ -201,6 +201,8 @@ static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
 /* Defaults of the root's inputs are initializers of their names. */
 static void use_defaults(Wire *w, const Graph *root)
 {
+    for (size_t i = 0; i < w->info->unused.n; i++)
+        vec_push(w->cx, &w->inits, (Init){ .v = w->info->unused.at[i] });
     for (size_t i = 0; i < root->inputs.n; i++)
         if (root->inputs.at[i]->k)
             vec_push(w->cx, &w->inits, (Init){ .v = root->inputs.at[i] });
@@ -359,6 +361,8 @@ Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
     w->module_key = str_of(cx, "pt2onnx.module");
     w->class_key = str_of(cx, "pt2onnx.class");
     see_graph(w, g);
+    for (size_t i = 0; i < info->unused.n; i++)
+        see_value(w, info->unused.at[i]);
     w->value = new_array(cx, Str, w->n_value + 1);
     w->node = new_array(cx, Str, w->n_node + 1);
     w->is_output = new_array(cx, bool, w->n_value + 1);
