@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test abi corpus fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer dist clean help
+.PHONY: build install run example check test abi corpus language fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -33,10 +33,18 @@ test:                   ## install what the tests need and run all of them
 	tools/setup test
 	python3 tools/run_tests.py --python $(T213) --build '$(BUILD)'
 
-corpus:                 ## convert and compare every model, resumable; ONLY=pattern for some, OPSETS=11,18,26
+corpus:                 ## convert and compare every model, language models too, resumable; ONLY=pattern for some, OPSETS=11,18,26
 	tools/setup corpus
 	$(MAKE) --no-print-directory build
-	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS))
+	@failed=0; \
+	$(T213) tools/corpus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) || failed=1; \
+	$(T213) tools/language.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') || failed=1; \
+	exit $$failed
+
+language:               ## of make corpus the language models: 64 tokens of each, ONLY=llama OPSETS=18,23 FUSE=1 for --fuse
+	tools/setup corpus
+	$(MAKE) --no-print-directory build
+	$(T213) tools/language.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(FUSE),--fuse)
 
 fusions:                ## random programs in ONNX Runtime's default session, resumable: COUNT=20000 SIZES=known SEED=n for one
 	tools/setup test
