@@ -86,6 +86,8 @@ bool pass_functions(Graph *g, const TidyOptions *o);
 bool pass_transposes(Graph *g, const TidyOptions *o);
 bool pass_reshapes(Graph *g, const TidyOptions *o);
 bool pass_find(Graph *g, const TidyOptions *o);
+bool pass_heads(Graph *g, const TidyOptions *o);
+bool pass_caches(Graph *g, const TidyOptions *o);
 bool pass_conv_bn(Graph *g, const TidyOptions *o);
 bool pass_scales(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);

@@ -1,5 +1,5 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c,
- * combine.c, fuse.c, weights.c, dims.c, find.rules (find_rotary.c, find_attention.c,
+ * combine.c, fuse.c, attention.c, weights.c, dims.c, find.rules (find_rotary.c, find_attention.c,
  * find_col2im.c), legalise.c and modules.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
@@ -28,6 +28,10 @@ const Pass tidy_passes[] = {
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },
     { "find-operators", pass_find,
       "one operator where the program has written out its parts (find.rules)" },
+    { "share-heads", pass_heads,
+      "Attention(q, k, v) of keys and values whose heads were repeated -> of those heads" },
+    { "join-caches", pass_caches,
+      "Attention(q, Concat(past, k), ..) -> Attention(q, k, .., past), which gives the cache too" },
     { "drop-expands", pass_expands,
       "Add(x, Expand(y)) -> Add(x, y) where x and y alone give that shape" },
     { "fuse-conv-bn", pass_conv_bn,

@@ -974,6 +974,45 @@ static void a_call_with_a_way_back_stays(void **state)
     assert_non_null(strstr(cx->notes.at[0].text->s, "the function A of module 'a'"));
 }
 
+/* Each of 2 heads of x twice, next to itself. */
+static Ox repeated_heads(Graph *g, Ox x, Dim length)
+{
+    Ctx *cx = g->cx;
+    Dim wide[] = { dim_int(cx, 3), dim_int(cx, 2), dim_int(cx, 2), length, dim_int(cx, 8) };
+    Dim flat[] = { dim_int(cx, 3), dim_int(cx, 4), length, dim_int(cx, 8) };
+    Ox apart = ox_g(g, "Unsqueeze", x, LIST_OF(g, 2));
+    Ox repeated = ox_g(g, "Expand", apart, ox_dims(g, wide, 5));
+    return ox_g(g, "Reshape", repeated, ox_dims(g, flat, 4));
+}
+
+/* The cache goes in and out of Attention, and its heads stay grouped. A Concat that is no output
+ * stays. */
+static void a_cache_goes_into_attention(void **state)
+{
+    for (int outputs = 0; outputs < 2; outputs++) {
+        Graph *g = graph_of(*state);
+        Ox q = input(g, "q", DT_FLOAT, "3,4,5,8");
+        Ox k = input(g, "k", DT_FLOAT, "3,2,5,8");
+        Ox v = input(g, "v", DT_FLOAT, "3,2,5,8");
+        Ox p = input(g, "p", DT_FLOAT, "3,2,P,8");
+        Ox r = input(g, "r", DT_FLOAT, "3,2,P,8");
+        Ox keys = ox_g_with(g, "Concat", INPUTS(p, k), INT("axis", 2));
+        Ox values = ox_g_with(g, "Concat", INPUTS(r, v), INT("axis", 2));
+        Dim total = ox_dim(keys, 2);
+        Ox y = ox_g(g, "Attention", q, repeated_heads(g, keys, total),
+                    repeated_heads(g, values, total));
+        graph_output(g, y, str_of(*state, "y"));
+        if (outputs) {
+            graph_output(g, keys, str_of(*state, "keys"));
+            graph_output(g, values, str_of(*state, "values"));
+        }
+        assert_tidied(g, &newest,
+                      outputs ? "Attention(%q, %k, %v, -, %p, %r)\n"
+                              : "Concat<axis=2>(%p, %k)\nConcat<axis=2>(%r, %v)\n"
+                                "Attention(%q, %6, %7)\n");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1031,6 +1070,7 @@ int main(void)
         TEST(calls_of_modules_nest),
         TEST(others_make_room_for_a_call),
         TEST(a_call_with_a_way_back_stays),
+        TEST(a_cache_goes_into_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
