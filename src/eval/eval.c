@@ -182,7 +182,7 @@ static bool evaluate(Eval *ev)
         return false;
     return choose_entry(ev) && state_begin(ev) && make_inputs(ev, &inputs, &n) &&
         run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev) &&
-        tell_specialized(ev);
+        tell_guards(ev) && tell_specialized(ev);
 }
 
 /* One evaluation of the program: inputs, forward, outputs and state. The graph, or NULL after an

@@ -141,6 +141,7 @@ static inline Str path_of(Ctx *cx, Str path, Str child)
 
 /* Makes the graph's inputs, and of them the *n arguments of the entry function. */
 MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
+MUST_USE bool tell_guards(Eval *ev); /* conditions of torch.export on sizes, as notes */
 /* ---- made_up.c: what options_of(ev)->made_up asks for; without it each says no ---- */
 
 void made_up_begin(Ctx *cx); /* an evaluation */

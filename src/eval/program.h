@@ -244,6 +244,8 @@ typedef struct Program {
     uint32_t n_input;
     SymbolDecl *symbol;
     uint32_t n_symbol;
+    Str *guard; /* of torch.export: what must hold of the sizes of inputs, in Python */
+    uint32_t n_guard;
     VEC(Weight) weights;
     StatePair *state;
     uint32_t n_state; /* of the last evaluation */

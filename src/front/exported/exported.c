@@ -413,17 +413,6 @@ static bool read_graph_module(Exported *x, Json *j, Signature *s)
     return true;
 }
 
-/* Does the guard ask for one number, as in (L['x'].size()[0] % 4) == 0? Sizes for which it does
- * not hold would have taken another way through the source. Most other guards are bounds, or say
- * that a size is not 1. */
-static bool asks_for_a_number(Str guard)
-{
-    const char *rest = NULL;
-    for (const char *at = strstr(guard->s, " == "); at; at = strstr(at + 1, " == "))
-        rest = at + strlen(" == ");
-    return rest && rest[strspn(rest, "0123456789")] == '\0';
-}
-
 /* The guards: conditions in Python on which the exported graph relies beside the ranges. */
 static bool read_guards(Exported *x, Json *j)
 {
@@ -436,9 +425,10 @@ static bool read_guards(Exported *x, Json *j)
         if (!json_str(j, &guard))
             return false;
         if (guard)
-            note(x->cx, asks_for_a_number(guard) ? NOTE_ASSUMED : NOTE_INFO,
-                 "the program was exported for inputs of which this is true: %s", guard->s);
+            vec_push(x->cx, &x->guards, guard);
     }
+    x->p->guard = x->guards.at;
+    x->p->n_guard = (uint32_t)x->guards.n;
     return !j->failed;
 }
 

@@ -44,7 +44,8 @@ typedef struct Exported {
     Str model; /* "model" of models/model.json */
     Map dims;  /* SymPy text -> RecordedDim */
     VEC(SymbolDecl)
-    symbols;             /* range_constraints; those of numbers that may be negative are no sizes */
+    symbols; /* range_constraints; those of numbers that may be negative are no sizes */
+    VEC(Str) guards;
     Map traces;          /* stack_trace -> Text */
     size_t n_assertions; /* dropped */
     /* of the graph, which is read first; the signature comes after it in the file and says what
