@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test abi corpus language fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer dist clean help
+.PHONY: build install run example check test abi corpus language fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -85,10 +85,11 @@ fuzz:                   ## fuzz readers and whole conversions with libFuzzer, re
 	tools/setup fuzz
 	tools/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only '$(ONLY)')
 
-bench:                  ## time and memory against cp and torch.onnx; PEERS=all for the long chains too
+bench:                  ## time and memory against cp, torch.onnx and pnnx; KEEP=1 fills README's table, ONLY=time|size|right for a part of it
 	tools/setup bench
 	$(MAKE) --no-print-directory build
-	$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx
+	$(if $(ONLY),,$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx)
+	$(T213) tools/versus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep)
 
 operators:              ## after adding one: src/op_nodes.txt and docs/operators.md from the operator cases
 	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
@@ -119,12 +120,25 @@ web-viewer:             ## web/viewer/view.html, the page of `pt2onnx view`, aft
 	tools/setup web
 	cd web && node build.mjs --viewer viewer/view.html
 
+docs:                   ## the site, into the folder site of build-docs: all documents in two languages, and the page; its links are checked
+	tools/setup docs
+	$(MAKE) --no-print-directory web
+	.venv-docs/bin/python tools/site.py
+
+docs-serve: docs        ## the site on this machine: http://localhost:8001, PORT=N for another
+	python3 -m http.server --bind 127.0.0.1 --directory build-docs/site $(or $(PORT),8001)
+
+fleet-test:             ## examples/fleet.py on two workers of Ray, one of which is killed
+	tools/setup fleet
+	$(MAKE) --no-print-directory build
+	.venv-fleet/bin/python tests/fleet/test_fleet.py --pt2onnx $(BUILD)/pt2onnx
+
 dist:                   ## packages for Linux into dist/: wheels, programs, sources, checksums, an SBOM; see docs/platforms.md
 	tools/setup dist
 	.venv-dist/bin/python tools/dist.py $(if $(ONLY),--only '$(ONLY)')
 
 clean:                  ## remove what was built; environments and models stay
-	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm build-dist web/dist dist
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm build-dist build-docs web/dist dist
 
 help:                   ## this list
 	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 20
