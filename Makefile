@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test abi corpus language fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
+.PHONY: build install run example check test abi npm corpus language fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -106,6 +106,13 @@ web:                    ## the page, into the folder dist of web: the library as
 	emcmake cmake -S web/wasm -B build-wasm -DZLIB=$(CURDIR)/build-wasm/zlib >/dev/null
 	cmake --build build-wasm -j $(JOBS)
 	cd web && node build.mjs
+
+npm:                    ## the npm package for Node and bundlers, into build-wasm/npm; see web/npm/README.md
+	tools/setup web
+	emcmake cmake -S web/wasm -B build-wasm -DZLIB=$(CURDIR)/build-wasm/zlib >/dev/null
+	cmake --build build-wasm -j $(JOBS)
+	cd web && node build.mjs --npm ../build-wasm/npm
+	cd build-wasm/npm && npm pack --silent
 
 web-test: web           ## the page in a real Chromium and Firefox: five models converted, run and compared with PyTorch, hostile files, 5 GB
 	tools/setup test

@@ -1,6 +1,7 @@
 // build.mjs - the page into web/dist: node build.mjs [--wasm FOLDER]. FOLDER has pt2onnx.js and pt2onnx.wasm of
 // web/wasm/CMakeLists.txt. What is in web/dist afterwards is all that a server needs.
-// node build.mjs --viewer FILE writes the page of `pt2onnx view` instead, which is web/viewer/view.html.
+// node build.mjs --viewer FILE writes the page of `pt2onnx view` instead, which is web/viewer/view.html; --npm FOLDER what
+// `npm pack` makes the npm package of.
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -9,7 +10,7 @@ import { parseArgs } from 'node:util';
 import esbuild from 'esbuild';
 
 const here = dirname(fileURLToPath(import.meta.url));
-const { values } = parseArgs({ options: { wasm: { type: 'string', default: join(here, '../build-wasm') }, viewer: { type: 'string' } } });
+const { values } = parseArgs({ options: { wasm: { type: 'string', default: join(here, '../build-wasm') }, viewer: { type: 'string' }, npm: { type: 'string' } } });
 const wasm = resolve(values.wasm);
 const dist = join(here, 'dist');
 const usual = { bundle: true, format: 'esm', target: ['chrome109', 'firefox115', 'safari16'], minify: true, logLevel: 'warning' };
@@ -26,11 +27,11 @@ const inline = {
   },
 };
 
-async function bundle(entries) {
+async function bundle(entries, outdir = dist) {
   await esbuild.build({
     ...usual,
     entryPoints: entries.map((name) => join(here, 'src', name)),
-    outdir: dist,
+    outdir,
     plugins: [inline],
     alias: { 'pt2onnx-library': join(wasm, 'pt2onnx.js') },
   });
@@ -75,6 +76,18 @@ async function viewPage() {
   writeFileSync(resolve(values.viewer), page);
 }
 
+/** The npm package: web/npm, the library for pages and the program for Node. */
+async function npmPackage() {
+  const to = resolve(values.npm);
+  rmSync(to, { recursive: true, force: true });
+  mkdirSync(to, { recursive: true });
+  for (const [from, names] of [[join(here, 'npm'), readdirSync(join(here, 'npm'))], [join(here, '..'), ['LICENSE']],
+    [wasm, ['pt2onnx.wasm', 'pt2onnx-node.cjs', 'pt2onnx-node.wasm']]])
+    for (const name of names)
+      copyFileSync(join(from, name), join(to, name));
+  await bundle(['convert-worker.js'], to);
+}
+
 async function page() {
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist);
@@ -90,4 +103,7 @@ async function page() {
   writeFileSync(join(dist, '.nojekyll'), '');       // so that static hosts serve every file as it is
 }
 
-await (values.viewer ? viewPage() : page());
+if (values.npm)
+  await npmPackage();
+else
+  await (values.viewer ? viewPage() : page());

@@ -1,11 +1,12 @@
 // convert-worker.js - one call of the library, in a worker that lives as long as the call.
 //
 // It is sent { module, file, name, action, options }: the compiled WebAssembly, a Blob, the name that messages are to
-// give it, 'convert' or 'show', and [option, value] pairs in the words of the command line. It posts progress and notes
+// give it, 'convert', 'check' or 'show', and [option, value] pairs in the words of the command line. It posts progress and notes
 // while it works, then what became of it. Whoever wants to stop it terminates the worker.
 import createLibrary from 'pt2onnx-library';
 
 const NOTES = ['assumed', 'added', 'dropped', 'changed', 'info'];
+const USAGE = 2;
 const OUT_OF_MEMORY = 3;
 const decoder = new TextDecoder();
 
@@ -52,15 +53,16 @@ onmessage = async ({ data: { module, file, name, action, options } }) => {
   FS.mkdir('/model');
   FS.mount(BLOBFS, { files: { [name]: file } }, '/model');
   FS.chdir('/model');
-  for (const [option, value] of options) {
-    if (!library.ccall('web_set', 'number', ['string', 'string'], [option, value]))
-      throw new Error(`there is no option ${option}=${value}`);
-  }
   const done = { type: 'done', status: OUT_OF_MEMORY, message: '', files: [], text: '' };
+  const refused = options.find((pair) => !library.ccall('web_set', 'number', ['string', 'string'], pair));
+  if (refused) {
+    post({ ...done, status: USAGE, message: `there is no option ${refused.join('=')} here`, lines, text: text(), milliseconds: 0 });
+    return;
+  }
   try {
-    done.status = action === 'show'
-      ? library.ccall('web_show', 'number', ['string'], [name])
-      : library.ccall('web_convert', 'number', ['string', 'string'], [name, out]);
+    done.status = action === 'convert'
+      ? library.ccall('web_convert', 'number', ['string', 'string'], [name, out])
+      : library.ccall(`web_${action}`, 'number', ['string'], [name]);
     done.message = library.ccall('web_message', 'string', [], []);
   } catch (error) {
     done.message = message(name, error);

@@ -3,7 +3,7 @@
 
 MODELS of the test corpus are made where they are missing (tests/models), and their recorded inputs and torch's own outputs written
 as one .npy each: CACHE/web/NAME/in0.npy, .., out0.npy, .., with SPECs and the file's path in CACHE/web/models.json. large.pt is an
-archive of 5 GB, most of it holes: two weights, of which the first and last 4 KB are random numbers; large.json has some of them. deep.onnx
+archive of 5 GB, most of it holes: two weights, of which the first and last 4 KB are random numbers; large.json has some of them. middle.pt is one of 448 MB. deep.onnx
 has 10,000 nodes.
 """
 import json
@@ -28,7 +28,8 @@ MODELS = {
     "lstm": ("export", "lstm.traced", sys.executable),
     "cnn": ("export", "residual_cnn.pt2.dyn", sys.executable),
 }
-LARGE = [(27500, 27500), (27500, 20000)]
+LARGE = (27500, 20000)
+MIDDLE = (8000, 6000)
 
 
 def make(cache, folder, stem, python):
@@ -69,16 +70,15 @@ def record(out, directory, name, size, parts):
                                  min(where, 0xFFFFFFFF)) + name + wide)
 
 
-def write_large(path):
-    """A scripted module of two Linears without biases, saved small by torch, written again with the sizes of LARGE."""
+def write_large(path, wide, narrow):
+    """A scripted module of Linears without biases, narrow to wide to wide, saved small by torch and written again with these sizes."""
     import torch
-    small = {27500: 300, 20000: 400}
-    net = torch.nn.Sequential(*(torch.nn.Linear(small[n], small[m], bias=False) for m, n in LARGE[::-1])).eval()
+    net = torch.nn.Sequential(torch.nn.Linear(400, 300, bias=False), torch.nn.Linear(300, 300, bias=False)).eval()
     torch.jit.script(net).save(str(path) + ".small")
-    numbers = {300: 27500, 400: 20000}
+    numbers = {300: wide, 400: narrow}
     with zipfile.ZipFile(str(path) + ".small") as source, open(str(path) + ".part", "wb") as out:
         directory, ends_of = [], []
-        weights = {300 * 300: LARGE[0], 300 * 400: LARGE[1]}
+        weights = {300 * 300: (wide, wide), 300 * 400: (wide, narrow)}
         for entry in source.infolist():
             data = source.read(entry)
             if entry.filename.endswith("data.pkl"):
@@ -130,9 +130,9 @@ def main():
     for name, (folder, stem, python) in MODELS.items():
         make(cache, folder, stem, python)
         about[name] = unpack(cache, name, folder, stem)
-    large = cache / "web" / "large.pt"
-    if not large.exists():
-        write_large(large)
+    for name, sizes in (("large.pt", LARGE), ("middle.pt", MIDDLE)):
+        if not (cache / "web" / name).exists():
+            write_large(cache / "web" / name, *sizes)
     write_deep(cache / "web" / "deep.onnx")
     (cache / "web" / "models.json").write_text(json.dumps(about, indent=1) + "\n")
 

@@ -1,17 +1,13 @@
-/* glue.c - the library in a browser: what JavaScript calls, and the parts of a POSIX system that
- * emscripten's C library leaves out.
+/* glue.c - the library in a browser: what JavaScript calls. system.c has the parts of a POSIX system
+ * that are left out of emscripten's C library.
  *
  * A page calls web_set for each option and then one of web_convert, web_check, web_show. Notes, progress,
  * text and source lines come back through the functions of blobfs.js while it runs; the answer is
  * the status, and web_message has the error. One conversion at a time, in a worker of its own. */
 #include "pt2onnx.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/sendfile.h>
-#include <unistd.h>
 
 #include <emscripten.h>
 
@@ -21,48 +17,6 @@ void web_note(int kind, const char *text);
 void web_progress(const char *stage, double share);
 void web_text(const void *bytes, size_t n);
 void web_source(const char *place, const char *text);
-double web_copy(int from, double at, int to, double n); /* bytes, or -1: not two Blobs */
-int web_read(int from, double at, void *out, size_t n); /* bytes, or -1 */
-
-/* ---- the system ---- */
-
-/* emscripten's own (3.1) forgets the upper half of the offset. */
-ssize_t pread(int from, void *out, size_t n, off_t at)
-{
-    int got = web_read(from, (double)at, out, n);
-    if (got < 0)
-        errno = EIO;
-    return got;
-}
-
-/* The output's Blob gets a slice of the input's: no byte is read. */
-ssize_t copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t n, unsigned flags)
-{
-    (void)flags;
-    double put = to_at ? -1 : web_copy(from, (double)*at, to, (double)n);
-    if (put >= 0)
-        return (ssize_t)put;
-    errno = EXDEV;
-    return -1;
-}
-
-ssize_t sendfile(int to, int from, off_t *at, size_t n)
-{
-    (void)to, (void)from, (void)at, (void)n;
-    errno = ENOSYS;
-    return -1;
-}
-
-/* A browser's thread has about 1 MB of stack for calls, and our own stack in memory is used a
- * little slower than that one: the library must stop before the browser does. */
-int getrlimit(int what, struct rlimit *limit)
-{
-    enum { STACK = 768 << 10 };
-    *limit = (struct rlimit){ RLIM_INFINITY, RLIM_INFINITY };
-    if (what == RLIMIT_STACK)
-        limit->rlim_cur = limit->rlim_max = STACK;
-    return 0;
-}
 
 /* ---- options ---- */
 
@@ -85,6 +39,7 @@ static const struct Number {
     { "dynamic", &o.dynamic },
     { "check-crc", &o.check_crc },
     { "keep-weights", &o.keep_weights },
+    { "show-json", &o.show_json },
 };
 
 static const struct Word {
