@@ -28,6 +28,7 @@ MAKER = os.path.join(HERE, "language_models.py")
 FOLDER = os.path.join(oracle.CACHE, "models", "language")
 WAYS = ("tensors.pt", "tensors.pt2", "dynamic.pt2", "static.pt2", "decoder.pt2")
 STATES = "pt2onnx.state"            # metadata: {input: output} of what the program keeps between runs
+INITIAL = "pt2onnx.state.initial"   # and what the first run is fed
 
 
 def digest(*paths):
@@ -74,7 +75,8 @@ class Generation:
         names = [i.name for i in s.get_inputs()]
         self.states = json.loads(s.get_modelmeta().custom_metadata_map.get(STATES, "{}"))
         self.given = [n for n in names if n not in self.states]
-        self.kept = {}
+        first = json.loads(s.get_modelmeta().custom_metadata_map.get(INITIAL, "{}"))
+        self.kept = {n: numpy.full(v["shape"], v["value"], v["type"]) for n, v in first.items()}
         if not self.states:
             past = self.given[len(leading):]
             self.kept = {n: numpy.zeros([batch] + shape, numpy.float32) for n, shape in zip(past, cache)}
