@@ -289,8 +289,8 @@ bool step_rank(Step *s, Ox v, int *rank)
     return *rank >= 0 || step_refuse(s, "the rank of a tensor is not known");
 }
 
-static const GradientRow *const families[] = { gradient_shape, gradient_index, gradient_reduce,
-                                               gradient_linalg, gradient_nn };
+static const GradientRow *const families[] = { gradient_shape,  gradient_index, gradient_reduce,
+                                               gradient_linalg, gradient_nn,    gradient_pool };
 
 static GradientFn function_of(const Node *n)
 {

@@ -122,6 +122,7 @@ static bool global_average(Step *s)
 
 /* ---- Conv ---- */
 
+/* The attributes of these names that n has. */
 static size_t copied(const Node *n, const char *const *names, size_t count, Attr *out)
 {
     size_t k = 0;
@@ -176,6 +177,109 @@ static bool border_only_in_front(Step *s, Attr *attr, size_t n)
     return true;
 }
 
+/* v, [N, group * C, ..], turned by perm as [N, group, C, ..], with the axes `join` and join + 1
+ * made one. */
+static Ox turned_groups(Step *s, Ox v, Dim group, const int64_t first[3], int join)
+{
+    Dim apart[MAX_RANK + 1];
+    Dim dims[MAX_RANK];
+    int64_t perm[MAX_RANK + 1];
+    int rank = ox_rank(v);
+    apart[0] = ox_dim(v, 0);
+    apart[1] = group;
+    apart[2] = dim_floordiv(s->cx, ox_dim(v, 1), group);
+    for (int i = 2; i < rank; i++)
+        apart[i + 1] = ox_dim(v, i);
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i < 3 ? first[i] : i;
+    for (int i = 0, at = 0; at < rank; i++, at++) {
+        dims[at] = apart[perm[i]];
+        if (i == join)
+            dims[at] = dim_mul(s->cx, dims[at], apart[perm[++i]]);
+    }
+    if (ctx_failed(s->cx))
+        return POISON;
+    DType t = ox_dtype(v);
+    Ox split = in_shape_of(s->g, v, type_tensor(s->cx, t, rank + 1, apart));
+    Ox turned = ox_ok(split) ? transposed(s->g, split, perm, rank + 1) : POISON;
+    return ox_ok(turned) ? in_shape_of(s->g, turned, type_tensor(s->cx, t, rank, dims)) : POISON;
+}
+
+/* The first two axes changed. */
+static Ox first_axes_swapped(Step *s, Ox v)
+{
+    int64_t perm[MAX_RANK];
+    int rank = ox_ok(v) ? ox_rank(v) : 0;
+    for (int i = 0; i < rank; i++)
+        perm[i] = i < 2 ? 1 - i : i;
+    return rank > 1 ? transposed(s->g, v, perm, rank) : POISON;
+}
+
+/* v with no more numbers along its axes from 2 on than like has. */
+static Ox cut_to(Step *s, Ox v, Ox like)
+{
+    Dim zeros[MAX_RANK];
+    Dim ends[MAX_RANK];
+    int64_t axes[MAX_RANK];
+    size_t n = 0;
+    int rank = ox_ok(v) ? ox_rank(v) : 0;
+    for (int i = 2; i < rank; i++) {
+        if (dim_eq(s->cx, ox_dim(v, i), ox_dim(like, i)) == YES)
+            continue;
+        zeros[n] = dim_int(s->cx, 0);
+        ends[n] = ox_dim(like, i);
+        axes[n++] = i;
+    }
+    if (n == 0)
+        return v;
+    Ox from = ox_dims(s->g, zeros, n);
+    Ox to = ox_dims(s->g, ends, n);
+    Ox along = ox_ints(s->g, axes, n);
+    return ox_g(s->g, "Slice", v, from, to, along);
+}
+
+/* The attributes of the convolution that gives a weight's gradient: what was between two windows is
+ * between two of its numbers, and the other way round. */
+static size_t swapped_steps(const Node *n, Attr *out)
+{
+    static const char *const kept[] = { "group", "pads", "strides", "dilations" };
+    size_t count = copied(n, kept, COUNT(kept), out);
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(out[i].name, "strides") == 0)
+            out[i].name = "dilations";
+        else if (strcmp(out[i].name, "dilations") == 0)
+            out[i].name = "strides";
+    }
+    return count;
+}
+
+/* The gradient of the weight, [O, C / group, ..], of a Conv: `image` is its input, `windows` the
+ * gradient of its result. Each number of the weight is a sum over all windows of the batch: a
+ * convolution of the image with the windows' gradients, for which the batch is the channels. Of a
+ * ConvTranspose the two have changed places. */
+static Ox of_weight(Step *s, Ox image, Ox seen)
+{
+    Attr attr[4];
+    Ox weight = s->n->in[1];
+    int64_t groups = node_int(s->n, "group", 1);
+    size_t n = swapped_steps(s->n, attr);
+    if (ox_rank(image) + 1 > MAX_RANK)
+        return POISON;
+    if (groups == 1) {
+        image = first_axes_swapped(s, image);
+        seen = first_axes_swapped(s, seen);
+    } else {
+        Dim group = dim_int(s->cx, groups);
+        image = turned_groups(s, image, group, (int64_t[]){ 2, 1, 0 }, 1);
+        seen = turned_groups(s, seen, group, (int64_t[]){ 1, 2, 0 }, 0);
+    }
+    if (!ox_ok(image) || !ox_ok(seen))
+        return POISON;
+    Ox sums = first_axes_swapped(s, ox_make(s->g, "Conv", INPUTS(image, seen), attr, n));
+    Ox cut = cut_to(s, sums, weight);
+    return ox_ok(cut) ? in_shape_of(s->g, cut, weight->type) : POISON;
+}
+
 /* Conv takes windows apart and ConvTranspose puts them together, with the same weight. */
 static bool convolved(Step *s)
 {
@@ -186,10 +290,12 @@ static bool convolved(Step *s)
     int rank;
     if (!step_rank(s, x, &rank))
         return false;
-    if (step_wants(s, 1))
-        return step_refuse(s, "the gradient of its weight is not known");
     if (strcmp(node_str(s->n, "auto_pad", "NOTSET"), "NOTSET") != 0)
         return step_refuse(s, "the gradient of auto_pad is not known");
+    Ox image = forward ? x : s->grad[0];
+    Ox seen = forward ? s->grad[0] : x;
+    if (step_wants(s, 1) && !step_gives(s, 1, of_weight(s, image, seen)))
+        return false;
     if (step_wants(s, 2) && !step_gives(s, 2, of_bias(s, rank)))
         return false;
     if (!step_wants(s, 0))
