@@ -172,8 +172,8 @@ typedef struct pt2onnx_options {
     /* At the end of the call, in the order of their making, of a call that fails too: what was
      * assumed may explain the error. */
     void (*on_note)(void *user, pt2onnx_note kind, const char *text);
-    /* While the call works: "running the program", "writing weights"; share is from 0 to 1, or -1
-     * where it is not known. Comes often: whoever shows it decides how often. */
+    /* While the call works: "reading the file", "running the program", "writing weights"; share is
+     * from 0 to 1, or -1 where it is not known. Comes often: whoever shows it decides how often. */
     void (*on_progress)(void *user, const char *stage, double share);
     void (*on_dump)(void *user, const char *pass, const char *text);
 

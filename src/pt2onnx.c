@@ -139,7 +139,6 @@ typedef struct Call {
 static bool do_call(void *arg)
 {
     Call *c = arg;
-    tell_progress(c->s.cx, "reading the file", -1);
     return settings_read(&c->s, c->o) && c->work(c);
 }
 

@@ -261,6 +261,7 @@ bool settings_read(Session *s, const pt2onnx_options *o)
         memcpy(&s->o, o, o->size < sizeof s->o ? o->size : sizeof s->o);
     s->cx->progress = s->o.on_progress;
     s->cx->progress_user = s->o.user;
+    tell_progress(s->cx, "reading the file", -1);
     s->cx->opt = &s->opt;
     if (!read_scalars(s))
         return false;
