@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import oracle
-from conftest import objects_of_before
+from conftest import UNOPTIMISED, objects_of_before
 
 # (what to find in the first file of src/ops that has it, what replaces it)
 BREAKS = [
@@ -29,7 +29,7 @@ def tree():
     for part in ("src", "include", "cli", "tests", "tools"):
         shutil.copytree(os.path.join(oracle.TOP, part), os.path.join(top, part))
     shutil.copy(os.path.join(oracle.TOP, "CMakeLists.txt"), top)
-    make = run(["cmake", "-S", top, "-B", os.path.join(top, "build"), "-DPT2ONNX_TESTS=ON", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O0 -w"], top)
+    make = run(["cmake", "-S", top, "-B", os.path.join(top, "build"), "-DPT2ONNX_TESTS=ON", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=" + UNOPTIMISED], top)
     assert make.returncode == 0, make.stdout[-2000:]
     yield top
     shutil.rmtree(top)

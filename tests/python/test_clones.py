@@ -9,10 +9,10 @@ import tempfile
 import pytest
 
 import oracle
-from conftest import objects_of_before
+from conftest import UNOPTIMISED, objects_of_before
 
 # Nothing is fetched, and no optimisation: that the sources build is looked at, not how fast they are.
-QUICK = {"PIP_NO_INDEX": "1", "CMAKE_BUILD_TYPE": "None", "CFLAGS": "-O0 -w", "PT2ONNX_PYTHON": "", "MAKEFLAGS": ""}
+QUICK = {"PIP_NO_INDEX": "1", "CMAKE_BUILD_TYPE": "None", "CFLAGS": UNOPTIMISED, "PT2ONNX_PYTHON": "", "MAKEFLAGS": ""}
 PARTS = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml", ".clang-format", "cli", "docs", "examples",
          "include", "python", "src", "tests", "tools", "web")
 NOBODY = 65534

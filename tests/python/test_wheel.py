@@ -11,8 +11,8 @@ import onnxruntime
 import pytest
 
 import oracle
+from conftest import UNOPTIMISED, objects_of_before
 
-QUICK = "-O0 -DNDEBUG -w"            # what is inside is looked at, not how fast it is: half of the time to compile
 MODEL = os.path.join(oracle.TOP, "examples", "digits_cnn.pt")
 CONVERT = "import pt2onnx, sys; print(pt2onnx.convert(sys.argv[1], sys.argv[2], inputs=['x:float32[N,1,8,8]'], on_note=None))"
 EXPORT = "import pt2onnx, sys, torch; pt2onnx.export(torch.nn.Linear(3, 4), torch.ones(2, 3), sys.argv[1], input_names=['x'])"
@@ -35,8 +35,9 @@ def wheel(tmp_path_factory):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not list(folder.glob("*.whl")):
             run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--disable-pip-version-check", "-w", str(folder),
-                "-C", "build-dir=%s" % (folder / "build"),         # not the checkout's own
-                "-C", "cmake.define.CMAKE_C_FLAGS_RELEASE=%s" % QUICK, oracle.TOP)
+                "-C", "build-dir=%s" % os.path.join(oracle.BESIDE, "build-wheel"),
+                # What is inside is looked at, not how fast it is.
+                "-C", "cmake.define.CMAKE_C_FLAGS_RELEASE=", "-C", "cmake.define.CMAKE_C_FLAGS=" + UNOPTIMISED, oracle.TOP, CC="cc", **objects_of_before(oracle.TOP))
     found = sorted(folder.glob("*.whl"))
     assert len(found) == 1
     return found[0]
