@@ -86,11 +86,12 @@ CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_dump": DumpFn, "o
 
 
 class ConversionError(RuntimeError):
-    """What pt2onnx says; `status` is its exit code: 1 cannot convert, 2 usage, 3 unreadable, 4 a bug of pt2onnx."""
+    """What pt2onnx says; `status` is its exit code: 1 cannot convert, 2 usage, 3 unreadable, 4 a bug of pt2onnx. `inputs`:
+    where only something about the inputs is missing, SPECs with which the model converts, beside those that were given."""
 
-    def __init__(self, message, status):
+    def __init__(self, message, status, inputs=()):
         super().__init__(message)
-        self.status = status
+        self.status, self.inputs = status, list(inputs)
 
 
 def _find():
@@ -106,6 +107,7 @@ def _load():
     lib = ctypes.CDLL(_find())
     for name, result, arguments in (
             ("pt2onnx_error_message", c_char_p, [c_void_p]), ("pt2onnx_error_free", None, [c_void_p]),
+            ("pt2onnx_error_inputs", c_size_t, [c_void_p, POINTER(POINTER(c_char_p))]),
             ("pt2onnx_convert", c_int, [c_char_p, c_char_p, POINTER(Options), POINTER(c_void_p)]),
             ("pt2onnx_convert_trace", c_int, [POINTER(Trace), c_char_p, POINTER(Options), POINTER(c_void_p)]),
             ("pt2onnx_show", c_int, [c_char_p, WriteFn, c_void_p, POINTER(Options), POINTER(c_void_p)]),
@@ -143,8 +145,10 @@ def _checked(function, *arguments):
     if status == 0:
         return
     message = lib.pt2onnx_error_message(error).decode("utf-8", "replace")
+    specs = POINTER(c_char_p)()
+    inputs = [specs[i].decode("utf-8", "replace") for i in range(lib.pt2onnx_error_inputs(error, ctypes.byref(specs)))]
     lib.pt2onnx_error_free(error)
-    raise ConversionError(message, status)
+    raise ConversionError(message, status, inputs)
 
 
 def convert(model, out, options):

@@ -48,5 +48,10 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
                   **type_fields(weights_type, keep_io_types, float32, weights_block, fuse))
     if on_note:
         fields["on_note"] = lambda user, kind, text: on_note(kind, text.decode("utf-8", "replace"))
-    _capi.convert(model, out, _capi.Options(**fields))
+    try:
+        _capi.convert(model, out, _capi.Options(**fields))
+    except _capi.ConversionError as e:
+        if not e.inputs:
+            raise
+        raise _capi.ConversionError(f"{e}\n  what is missing: inputs={[*inputs, *e.inputs]}", e.status, e.inputs) from None
     return out

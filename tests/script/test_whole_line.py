@@ -4,6 +4,7 @@ import os
 import pathlib
 import shlex
 import subprocess
+import sys
 
 import onnx
 import pytest
@@ -164,3 +165,21 @@ def test_of_several(saved):
     line = line_of(done.stderr)
     assert line.startswith("pt2onnx check -i 'ids:int64[") and line.endswith(" -- Rows.pt"), line
     assert run(line, saved).returncode == 0
+
+
+PYTHON = """
+import sys
+import pt2onnx
+try:
+    pt2onnx.convert("Mode.pt", "p.onnx", inputs=["x:float32[2,3]"], on_note=None)
+except pt2onnx.ConversionError as e:
+    assert str(e).endswith("what is missing: inputs=['x:float32[2,3]', 'mode=\\"sum\\"', 'dims.0=1', 'keep=True']"), e
+    pt2onnx.convert("Mode.pt", "p.onnx", inputs=["x:float32[2,3]", *e.inputs], on_note=None)
+    sys.exit(7)
+"""
+
+
+def test_in_python(saved):
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PT2ONNX_LIBRARY": str(BUILD / "libpt2onnx.so")}
+    done = subprocess.run([sys.executable, "-c", PYTHON], cwd=saved, env=env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 7, done.stderr
