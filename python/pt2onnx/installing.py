@@ -94,9 +94,9 @@ def _supply_names():
     _supply(versions.symbolic_helper, "_export_onnx_opset_version", versions.DEFAULT_OPSET)     # scratch.py sets it for each call
     _supply(versions.symbolic_helper, "_default_onnx_opset_version", versions.DEFAULT_OPSET)
     _supply(versions.symbolic_helper, "_set_opset_version", lambda opset: None)
-    for name, value in (("dynamo_export", dynamo_export), ("ExportOptions", ExportOptions), ("ExportOutput", Result)):
-        _supply(torch.onnx, name, value)
-    _set(torch.onnx, "ONNXProgram", Result)
+    # torch 2.5 and 2.6 have the first three still.
+    for name, value in (("dynamo_export", dynamo_export), ("ExportOptions", ExportOptions), ("ExportOutput", Result), ("ONNXProgram", Result)):
+        _set(torch.onnx, name, value)
 
 
 def uninstall():

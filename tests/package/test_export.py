@@ -199,7 +199,13 @@ def test_runs_along_a_dim_are_not_held_against_what_torch_export_records():
         def forward(self, x):
             return torch.unique_consecutive(x, return_counts=True, dim=-1)      # recorded as [2, u0, 2, 3] and [3]
     x = torch.tensor([[1., 1, 2], [3, 3, 4]])
-    model = checked(torch.export.export(Runs(), (x,)), ())
+    try:
+        program = torch.export.export(Runs(), (x,))
+    except Exception as e:
+        if "does not have a meta kernel" not in str(e):
+            raise
+        pytest.skip("this torch, such as 2.6, does not export unique_consecutive")
+    model = checked(program, ())
     for got, want in zip(run(model, x.numpy()), Runs()(x)):
         numpy.testing.assert_array_equal(got, want.numpy())
 
