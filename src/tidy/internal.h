@@ -88,6 +88,9 @@ bool pass_reshapes(Graph *g, const TidyOptions *o);
 bool pass_find(Graph *g, const TidyOptions *o);
 bool pass_heads(Graph *g, const TidyOptions *o);
 bool pass_caches(Graph *g, const TidyOptions *o);
+bool pass_fused(Graph *g, const TidyOptions *o);
+/* Below opset 23: does --fuse write a RotaryEmbedding of x, whose axis `heads` is that of heads? */
+bool fuses_rotary(const TidyOptions *o, Ox x, int heads);
 bool pass_conv_bn(Graph *g, const TidyOptions *o);
 bool pass_scales(Graph *g, const TidyOptions *o);
 bool pass_gemm(Graph *g, const TidyOptions *o);

@@ -1,6 +1,7 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c,
- * combine.c, fuse.c, attention.c, weights.c, dims.c, find.rules (find_rotary.c, find_attention.c,
- * find_col2im.c), legalise.c and modules.c draw what is matched and what replaces it. */
+ * combine.c, fuse.c, attention.c, fused.c, weights.c, dims.c, find.rules (find_rotary.c,
+ * find_attention.c, find_col2im.c), legalise.c and modules.c draw what is matched and what replaces
+ * it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {
@@ -49,6 +50,9 @@ const Pass tidy_passes[] = {
       "--weights-type int8, int4: MatMul(x, w) -> MatMul(x, DequantizeLinear(q, scale))" },
     { "narrow-floats", pass_half,
       "--weights-type float16, bfloat16: compute in that type but for sums and exponentials" },
+    { "fuse-operators", pass_fused,
+      "--fuse: LayerNormalization(Add(x, y)) -> SkipLayerNormalization(x, y), and others of "
+      "com.microsoft" },
     { "legalise", legalise, "say it in the target opset" },
     { "view-weights", pass_weight_views, "read weights in the shape that legalising asks for" },
     { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },

@@ -231,9 +231,18 @@ static bool by_root(Finder *f, const Rule *r)
     return true;
 }
 
+/* Has the target the operator, or, with --fuse, ONNX Runtime one of its own that says it? */
+static bool may_find(Finder *f, const Rule *r, const TidyOptions *o)
+{
+    int opset = o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST;
+    bool fused = str_is(r->head, "onnx::RMSNormalization") ||
+        str_is(r->head, "onnx::RotaryEmbedding");
+    return onnx_version(onnx_op(f->cx, operator_of(r)), opset) || (o->fuse && fused);
+}
+
 /* Reads the rules for operators that the target has. The body of a rule is read only when a node
  * may match it, as most models need few rules. */
-static bool read_rules(Finder *f, int opset)
+static bool read_rules(Finder *f, const TidyOptions *o)
 {
     Text *text = new(f->cx, Text);
     *text = (Text){ .name = str_of(f->cx, "find.rules"),
@@ -247,7 +256,7 @@ static bool read_rules(Finder *f, int opset)
             map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")),
                     rules.at[i]);
     for (size_t i = 0; i < rules.n && !ctx_failed(f->cx); i++)
-        if (form_of(rules.at[i]) && onnx_version(onnx_op(f->cx, operator_of(rules.at[i])), opset))
+        if (form_of(rules.at[i]) && may_find(f, rules.at[i], o))
             if (!by_root(f, rules.at[i]))
                 return false;
     return !ctx_failed(f->cx);
@@ -258,8 +267,7 @@ bool pass_find(Graph *g, const TidyOptions *o)
     Finder f = { .cx = g->cx };
     if (!pass_unused(g, o)) /* a dead node would count as a use */
         return false;
-    if (!read_rules(&f, o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST) ||
-        !rewrite_planned(g, o, plan, find_step, &f))
+    if (!read_rules(&f, o) || !rewrite_planned(g, o, plan, find_step, &f))
         return false;
     return f.found.n == 0 || pass_unused(g, o);
 }

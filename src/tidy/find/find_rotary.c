@@ -360,7 +360,8 @@ static Ox joined_heads(Graph *g, Ox x)
 bool rotary_fits(const Rewrite *rw, const RuleMatch *m)
 {
     Rotary r;
-    return rotary_of(rw, m->param, is_interleaved(m), &r);
+    return rotary_of(rw, m->param, is_interleaved(m), &r) &&
+        (rw->o->opset >= 23 || fuses_rotary(rw->o, r.x, r.heads));
 }
 
 Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in)

@@ -1245,10 +1245,19 @@ const OrtKernel ort_kernels[] = {
     { "Xor", 7, 255, "", 0x0000000u },
     { "Xor", 7, 255, "T", 0x0000200u },
     { "Xor", 7, 255, "T1", 0x0000200u },
+    { "com.microsoft.BiasGelu", 1, 255, "", 0x0000000u },
+    { "com.microsoft.BiasGelu", 1, 255, "T", 0x0000002u },
     { "com.microsoft.MatMulNBits", 1, 255, "", 0x0000000u },
     { "com.microsoft.MatMulNBits", 1, 255, "T1", 0x0000402u },
     { "com.microsoft.MatMulNBits", 1, 255, "T2", 0x0000004u },
     { "com.microsoft.MatMulNBits", 1, 255, "T3", 0x0000406u },
     { "com.microsoft.MatMulNBits", 1, 255, "T4", 0x0000040u },
+    { "com.microsoft.RotaryEmbedding", 1, 255, "", 0x0000000u },
+    { "com.microsoft.RotaryEmbedding", 1, 255, "M", 0x0000080u },
+    { "com.microsoft.RotaryEmbedding", 1, 255, "T", 0x0000402u },
+    { "com.microsoft.SkipLayerNormalization", 1, 255, "", 0x0000000u },
+    { "com.microsoft.SkipLayerNormalization", 1, 255, "T", 0x0010c02u },
+    { "com.microsoft.SkipSimplifiedLayerNormalization", 1, 255, "", 0x0000000u },
+    { "com.microsoft.SkipSimplifiedLayerNormalization", 1, 255, "T", 0x0010c02u },
 };
-const int ort_kernels_count = 1247;
+const int ort_kernels_count = 1256;
