@@ -3,11 +3,14 @@
 
     tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--rounds 15]
 
+    tools/runtimes.py --pt2onnx build/pt2onnx --readers [--only PATTERN,..]     what other programs make of our files (tools/readers.py)
+
 Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
 optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
 too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the time of a run, interleaved, as a ratio to the faster
 of the two others. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime. Exit code 1 where
-ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes.
+ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
+where a reader fails or is wrong, does better with the file of ts, and KNOWN does not say why.
 """
 import argparse
 import collections
@@ -186,12 +189,13 @@ def exported(folder, how, name, opset):
     return path if os.path.exists(path) else None
 
 
-def converted(folder, program, name, opset):
-    """Our file; None where it is refused."""
-    saved, path = exported(folder, "trace", name, 0), os.path.join(folder, "%s.ours%d.onnx" % (name, opset))
+def converted(folder, program, name, opset, dynamic=False):
+    """Our file; None where it is refused. dynamic: with all sizes that the program does not fix."""
+    saved, path = exported(folder, "trace", name, 0), os.path.join(folder, "%s.ours%d%s.onnx" % (name, opset, "d" * dynamic))
     if not saved:
         return None
-    done = subprocess.run([program, saved, "-q", "--opset", str(opset), "-o", path], stderr=subprocess.PIPE, text=True)
+    options = ["--dynamic"] if dynamic else []
+    done = subprocess.run([program, saved, "-q", "--opset", str(opset), "-o", path, *options], stderr=subprocess.PIPE, text=True)
     if done.returncode:
         print("%s: %s" % (name, done.stderr.strip()), file=sys.stderr)
     return None if done.returncode else path
@@ -293,6 +297,83 @@ def results_of(folder, record, o, name, opset, threads):
     return {"found": found, "times": dict(zip(files, times)) if isinstance(times, list) else {}, "slim": left}
 
 
+# ---- readers ----
+
+READERS = os.environ.get("PT2ONNX_READERS_PYTHON", os.path.join(TOP, ".venv-readers", "bin", "python"))
+LOSSY = {"converter_common", "quantize_dynamic", "quantize_static"}       # these change numbers: as far as they do in the file of ts
+LOSS = 1.5
+READER_NAMES = ("openvino", "openvino_batch", "ort_web", "onnx2torch", "version_converter", "compose", "extract_model", "converter_common", "pre_process",
+                "quantize_dynamic", "quantize_static", "onnxsim", "onnxslim", "pnnx", "symbolic_shape_infer", "optimizer")
+KNOWN = {
+    # (reader, model): why it cannot be otherwise; docs/limits.md has those of readers at fault
+}
+
+
+def read_by(reader, path, values, kind):
+    """What tools/readers.py says of a reader and a file, in a process of its own."""
+    command = [READERS, os.path.join(TOP, "tools", "readers.py"), reader, path, values, kind]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        return {"why": "takes more than %d s" % LIMIT}
+    if done.returncode or not done.stdout:
+        return {"why": "it ended with %d: %s" % (done.returncode, (done.stderr.strip().split("\n")[-1:] or [""])[0][:150])}
+    return json.loads(done.stdout.strip().split("\n")[-1])
+
+
+def falls_short(reader, ours, theirs):
+    """Does the reader do worse with our file? theirs: what it makes of the file of ts, None where there is none."""
+    most = TOLERANCE
+    if reader in LOSSY and theirs and "off" in theirs:
+        most = max(most, LOSS * theirs["off"])
+    if ours.get("off", most + 1) <= most:
+        return False
+    return theirs is None or theirs.get("off", most + 1) <= most
+
+
+def readings(folder, record, o, name, readers):
+    """{reader: (ours, theirs)} of a model; theirs is asked only where ours says nothing good."""
+    import runtime_models
+    out, values, kind = {}, os.path.join(folder, name + ".pt.npz"), runtime_models.KINDS.get(name, "")
+    here = digest(os.path.join(TOP, "tools", "readers.py"))
+    for reader in readers:
+        dynamic = reader == "openvino_batch"
+        path = converted(folder, o.pt2onnx, name, 18, dynamic)
+        theirs = None if dynamic else exported(folder, "ts", name, 18)
+
+        def ask(file):
+            return record.get("read %s %s %s" % (reader, digest(file), here), lambda: read_by(reader, file, values, kind))
+        ours = ask(path) if path else {"why": "no file"}
+        bad = ours.get("off", 1) > TOLERANCE
+        out[reader] = ours, ask(theirs) if bad and theirs else None
+        print("%s, %s: %s%s" % (name, reader, shown(ours), "; ts: " + shown(out[reader][1]) if out[reader][1] else ""), file=sys.stderr, flush=True)
+    return out
+
+
+def shown(said):
+    return "%.1e" % said["off"] if "off" in said else said["why"]
+
+
+def report_readers(found):
+    """found: {model: {reader: (ours, theirs)}}. The table, and below it each reading that falls short; True where there is none."""
+    readers = list(next(iter(found.values())))
+    print("\n%-22s%-28s" % ("off, of the largest", "version") + "".join("%11s" % n[:10] for n in found))
+    for r in readers:
+        told = next((f[r][0]["version"] for f in found.values() if "version" in f[r][0]), "")
+        print("%-22s%-28s" % (r, told) + "".join("%11s" % ("%.1e" % f[r][0]["off"] if "off" in f[r][0] else "fails") for f in found.values()))
+    short, both = [], []
+    for name, f in found.items():
+        for r, (ours, theirs) in f.items():
+            line = "%s, %s: %s" % (name, r, shown(ours))
+            if falls_short(r, ours, theirs):
+                why = KNOWN.get((r, name)) or KNOWN.get((r, "*"))
+                short.append(line + (" (known: %s)" % why if why else "; ts: %s" % (shown(theirs) if theirs else "none")))
+            elif "off" not in ours:
+                both.append(line)
+    print("\n".join(["", "no better with the file of ts:", *both, "", "worse than the file of ts:", *short]))
+    return all("(known: " in line for line in short)
+
+
 def numbers(text):
     return [int(n) for n in text.split(",")]
 
@@ -310,6 +391,7 @@ def main():
     p.add_argument("--opsets", type=numbers, default=[18])
     p.add_argument("--threads", type=numbers, default=[1])
     p.add_argument("--rounds", type=int, default=15)
+    p.add_argument("--readers", nargs="?", const="", metavar="PATTERN,..", help="what other programs make of our files; parts of readers' names")
     o = p.parse_args()
     import runtime_models
     import torch
@@ -318,6 +400,9 @@ def main():
     folder = os.path.join(CACHE, "runtimes", "%s-%s" % (digest(runtime_models.__file__), torch.__version__))
     os.makedirs(folder, exist_ok=True)
     record = Record(os.path.join(CACHE, "runtimes", "found.jsonl"))
+    if o.readers is not None:
+        asked = [r for r in READER_NAMES if wanted(o.readers, r)]
+        return 0 if report_readers({n: readings(folder, record, o, n, asked) for n in runtime_models.MODELS if wanted(o.only, n)}) else 1
     good = True
     for opset in o.opsets:
         for threads in o.threads:

@@ -10,6 +10,7 @@ import torch
 import oracle
 
 sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import readers                                                      # noqa: E402
 import runtimes                                                     # noqa: E402
 
 FINE = {"written": 10, "left": 8, "plain": 1e-7, "default": 1e-6, "shapes": "ok", "skips": 2}
@@ -65,3 +66,48 @@ def test_the_tables_name_each_model(capsys):
     good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {"onnxslim": 1.0}}})
     said = capsys.readouterr().out
     assert good and "ours: median 0.500, worst 0.500" in said and said.count("\nnet ") == 8
+
+
+# ---- other readers ----
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A file of ours and the values that tools/readers.py takes."""
+    folder = tmp_path_factory.mktemp("readers")
+    net, x = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.GELU(), torch.nn.LayerNorm(3)).eval(), torch.randn(2, 4)
+    saved, made, values = (str(folder / n) for n in ("net.pt", "net.onnx", "net.npz"))
+    with torch.no_grad():
+        torch.jit.trace(net, x).save(saved)
+        numpy.savez(values, want=net(x).numpy(), in0=x.numpy())
+    oracle.converted(saved, made)
+    return made, values
+
+
+@pytest.mark.parametrize("reader", ["version_converter", "compose", "extract_model", "pre_process", "symbolic_shape_infer", "optimizer"])
+def test_a_reader_of_this_environment_reads_a_file(reader, small):
+    assert readers.look(reader, *small, "bert")["off"] < runtimes.TOLERANCE
+
+
+def test_a_reader_that_is_wrong_or_fails_is_seen(small, tmp_path):
+    made, values = small
+    with numpy.load(values) as f:
+        numpy.savez(str(tmp_path / "wrong.npz"), want=f["want"] + 1, in0=f["in0"])
+        numpy.savez(str(tmp_path / "shape.npz"), want=f["want"][0], in0=f["in0"])
+    assert readers.look("compose", made, str(tmp_path / "wrong.npz"), "")["off"] > 0.1
+    assert "shape (2, 3), PyTorch's is (3,)" in readers.look("compose", made, str(tmp_path / "shape.npz"), "")["why"]
+    assert "why" in readers.look("compose", str(tmp_path / "nothing.onnx"), values, "")
+
+
+def test_each_reader_is_asked():
+    assert runtimes.READER_NAMES == tuple(readers.BY_NAME)
+
+
+@pytest.mark.parametrize("reader, ours, theirs, short", [
+    ("openvino", {"off": 1e-6}, None, False), ("openvino", {"off": 1e-2}, None, True), ("openvino", {"off": 1e-2}, {"off": 1e-6}, True),
+    ("openvino", {"off": 1e-2}, {"off": 2e-2}, False), ("openvino", {"why": "no"}, {"off": 1e-6}, True), ("openvino", {"why": "no"}, {"why": "no"}, False),
+    ("quantize_static", {"off": 0.14}, {"off": 0.1}, False), ("quantize_static", {"off": 0.16}, {"off": 0.1}, True)])
+def test_ours_is_no_worse_than_what_a_reader_does_elsewhere(reader, ours, theirs, short, capsys):
+    assert runtimes.falls_short(reader, ours, theirs) == short
+    good = runtimes.report_readers({"net": {reader: ({**ours, "version": "reader 1.0"}, theirs)}})
+    said = capsys.readouterr().out
+    assert good != short and "reader 1.0" in said and (("net, " + reader) in said.split("worse than")[1]) == short
