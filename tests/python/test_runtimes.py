@@ -111,3 +111,34 @@ def test_ours_is_no_worse_than_what_a_reader_does_elsewhere(reader, ours, theirs
     good = runtimes.report_readers({"net": {reader: ({**ours, "version": "reader 1.0"}, theirs)}})
     said = capsys.readouterr().out
     assert good != short and "reader 1.0" in said and (("net, " + reader) in said.split("worse than")[1]) == short
+
+
+class Tanh(torch.nn.Sequential):
+    """Opset 20 has an operator for it, which the optimizer of ONNX Runtime 1.31 takes for the one with erf."""
+    values = torch.linspace(-4, 4, 128).view(1, 2, 64)
+
+    def __init__(self):
+        super().__init__(torch.nn.Linear(64, 64), torch.nn.GELU(approximate="tanh"), torch.nn.Linear(64, 64))
+
+
+class Attends(torch.nn.Module):
+    """Opset 23 has an operator for it, which the shape inference of ONNX Runtime 1.31 takes for Microsoft's."""
+    values = torch.linspace(-1, 1, 2 * 4 * 8 * 16).view(2, 4, 8, 16)
+
+    def forward(self, x):
+        return torch.nn.functional.scaled_dot_product_attention(x, x * 0.5, x + 1)
+
+
+@pytest.mark.parametrize("net, later, operator, reader", [(Tanh, 20, "Gelu", "optimizer"), (Attends, 23, "Attention", "symbolic_shape_infer")])
+def test_the_default_opset_is_the_one_that_readers_read(net, later, operator, reader, tmp_path):
+    """What these say of a later opset stands in docs/onnx-output.md: where one of them has become right this fails, and the default may rise."""
+    torch.manual_seed(0)
+    model, saved, made, values = net().eval(), *(str(tmp_path / n) for n in ("net.pt", "net.onnx", "net.npz"))
+    with torch.no_grad():
+        torch.jit.trace(model, net.values).save(saved)
+        numpy.savez(values, want=model(net.values).numpy(), in0=net.values.numpy())
+    oracle.converted(saved, made)
+    assert readers.look(reader, made, values, "bert")["off"] < 1e-6
+    oracle.converted(saved, made, "--opset", str(later))
+    assert operator in [n.op_type for n in onnx.load(made).graph.node]
+    assert readers.look(reader, made, values, "bert").get("off", 1) > 1e-5
