@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """How do our files run, beside those of torch.onnx's two exporters (ts, dy)? Each model of tools/runtime_models.py, as three files.
 
-    tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--rounds 15]
+    tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--rounds 40]
 
     tools/runtimes.py --pt2onnx build/pt2onnx --readers [--only PATTERN,..]     what other programs make of our files (tools/readers.py)
 
 Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
 optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
-too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the time of a run, interleaved, as a ratio to the faster
-of the two others. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime. Exit code 1 where
+too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the faster
+of the two others, as the files are and through onnxslim and the optimizer where these help. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime. Exit code 1 where
 ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
 where a reader fails or is wrong, does better with the file of ts, and KNOWN does not say why.
 """
@@ -30,6 +30,7 @@ sys.path.insert(0, os.path.join(TOP, "tools"))
 CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
 HOWS = ("ours", "ts", "dy")
 TOLERANCE = 1e-4                    # of the largest absolute value
+SLOWEST = 1.03                      # our time, of the fastest other file's
 SLIM_MOST = 0.01                    # of our nodes
 LIMIT = 900                         # seconds for one step of one file
 
@@ -111,7 +112,7 @@ def look(path, values, kind):
 
 
 def race(paths, values, threads, rounds):
-    """The median time of a run of each file; the files take turns."""
+    """The least time of a run of each file, as others use the machine too; the files take turns."""
     import numpy
     import onnxruntime
     values = numpy.load(values)
@@ -128,7 +129,22 @@ def race(paths, values, threads, rounds):
             start = time.perf_counter()
             s.run(None, feeds)
             times[which].append(time.perf_counter() - start)
-    return [statistics.median(t) for t in times]
+    return [min(t) for t in times]
+
+
+def through(tool, path, made, kind):
+    """The file that onnxslim ("slim") or onnxruntime.transformers.optimizer ("opt") makes of one."""
+    import logging
+    import onnx
+    logging.disable(logging.CRITICAL)
+    with contextlib.redirect_stdout(io.StringIO()):
+        if tool == "slim":
+            import onnxslim
+            onnx.save(onnxslim.slim(onnx.load(path)), made)
+        else:
+            from onnxruntime.transformers import optimizer
+            optimizer.optimize_model(path, kind, num_heads=0, hidden_size=0, opt_level=0).save_model_to_file(made)
+    return True
 
 
 # ---- the record ----
@@ -201,6 +217,24 @@ def converted(folder, program, name, opset, dynamic=False):
     return None if done.returncode else path
 
 
+def variants(files, kind):
+    """{"ours": file, "ours/slim": .., "ours/opt": ..}: each file, and what the tools make of it where they do not fail."""
+    out = dict(files)
+    for how, path in files.items():
+        for tool in ("slim", "opt") if kind else ("slim",):
+            made = "%s.%s-%s.onnx" % (path[:-5], tool, digest(path))
+            if not os.path.exists(made) and not os.path.exists(made + ".failed"):
+                done = own_process("--through", tool, path, made + ".part", kind)
+                if done is not True or not os.path.exists(made + ".part"):
+                    with open(made + ".failed", "w") as f:
+                        f.write(str(done))
+                else:
+                    os.replace(made + ".part", made)
+            if os.path.exists(made):
+                out["%s/%s" % (how, tool)] = made
+    return out
+
+
 def slimmed(path):
     """{tool: what it leaves of our nodes, as a fraction}"""
     import shutil
@@ -230,6 +264,15 @@ def table(title, rows):
     """rows: (model, {how: value})"""
     lines = ["", "%-44s" % title + "".join("%9s" % h for h in HOWS)]
     return "\n".join(lines + ["%-44s" % name + "".join("%9s" % cell(values.get(h)) for h in HOWS) for name, values in rows])
+
+
+def best(times):
+    """{how: the least of its times}, as it is or through a tool."""
+    out = {}
+    for how, t in times.items():
+        how = how.partition("/")[0]
+        out[how] = min(t, out.get(how, t))
+    return out
 
 
 def ratios(times):
@@ -270,11 +313,16 @@ def report(opset, threads, results):
     for title, key in (("nodes as written", "written"), ("nodes left by a default session", "left"), ("off, without optimisation", "plain"),
                        ("off, in a default session", "default"), ("symbolic_shape_infer", "shapes"), ("SkipLayerNormalization by the optimizer", "skips")):
         print(table(title, rows(key)))
-    timed = [(n, ratios(r["times"])) for n, r in results.items()]
-    print(table("time, of the faster of ts and dy", timed))
-    ours = [t["ours"] for _, t in timed if t]
-    if ours:
-        print("ours: median %.3f, worst %.3f" % (statistics.median(ours), max(ours)))
+    plain = {n: {h: t for h, t in r["times"].items() if "/" not in h} for n, r in results.items()}
+    for title, times in (("time, of the faster of ts and dy", plain), ("the same, through tools where they help", {n: best(r["times"]) for n, r in results.items()})):
+        timed = [(n, ratios(t)) for n, t in times.items()]
+        print(table(title, timed))
+        ours = [t["ours"] for _, t in timed if t]
+        if ours:
+            print("ours: median %.3f, worst %.3f" % (statistics.median(ours), max(ours)))
+        short = [n for n, t in timed if t and t["ours"] > SLOWEST]
+        if short:
+            print("over %.2f: %s" % (SLOWEST, ", ".join(short)))
     print("\n%-44s%9s%9s" % ("part of our nodes that is left", "onnxslim", "onnxsim"))
     for n, r in results.items():
         print("%-44s%9s%9s" % (n, cell(r["slim"].get("onnxslim")), cell(r["slim"].get("onnxsim"))))
@@ -291,10 +339,12 @@ def results_of(folder, record, o, name, opset, threads):
     values, kind = os.path.join(folder, name + ".pt.npz"), runtime_models.KINDS.get(name, "")
     about = {h: "%s %s %s" % (digest(f), onnxruntime.__version__, digest(os.path.abspath(__file__))) for h, f in files.items()}
     found = {h: record.get("look " + about[h], lambda f=f: own_process("--look", f, values, kind)) for h, f in files.items()}
-    key = "race %d %d " % (threads, o.rounds) + " ".join(about.values())
-    times = record.get(key, lambda: own_process("--race", values, threads, o.rounds, *files.values()))
+    print("%s: running, opset %d, %d threads" % (name, opset, threads), file=sys.stderr, flush=True)
+    runners = variants(files, kind)
+    key = "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
+    times = record.get(key, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
     left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if "ours" in files else {}
-    return {"found": found, "times": dict(zip(files, times)) if isinstance(times, list) else {}, "slim": left}
+    return {"found": found, "times": dict(zip(runners, times)) if isinstance(times, list) else {}, "slim": left}
 
 
 # ---- readers ----
@@ -385,12 +435,15 @@ def main():
     if sys.argv[1:2] == ["--race"]:
         print(json.dumps(race(sys.argv[5:], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
         return 0
+    if sys.argv[1:2] == ["--through"]:
+        print(json.dumps(through(*sys.argv[2:])))
+        return 0
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--pt2onnx", required=True)
     p.add_argument("--only", default="", metavar="PATTERN,..", help="parts of models' names")
     p.add_argument("--opsets", type=numbers, default=[18])
     p.add_argument("--threads", type=numbers, default=[1])
-    p.add_argument("--rounds", type=int, default=15)
+    p.add_argument("--rounds", type=int, default=40)
     p.add_argument("--readers", nargs="?", const="", metavar="PATTERN,..", help="what other programs make of our files; parts of readers' names")
     o = p.parse_args()
     import runtime_models

@@ -48,6 +48,17 @@ def test_what_a_slimmer_takes_counts():
 def test_times_are_of_the_faster_other_file():
     assert runtimes.ratios({"ours": 3.0, "ts": 4.0, "dy": 2.0}) == {"ours": 1.5, "ts": 2.0, "dy": 1.0}
     assert runtimes.ratios({"ours": 3.0}) == {}
+    assert runtimes.best({"ours": 3.0, "ts": 4.0, "ts/slim": 2.0, "ts/opt": 5.0}) == {"ours": 3.0, "ts": 2.0}
+
+
+def test_a_file_goes_through_the_tools(small, tmp_path):
+    made = str(tmp_path / "net.onnx")
+    os.symlink(small[0], made)
+    found = runtimes.variants({"ours": made}, "bert")
+    assert {"ours", "ours/opt"} <= set(found) and all(os.path.exists(f) for f in found.values())
+    assert runtimes.variants({"ours": made}, "bert") == found
+    again = [f for f in os.listdir(str(tmp_path)) if f.endswith(".failed")]
+    assert len(found) + len(again) == 3                             # onnxslim is not in every environment
 
 
 def test_a_record_is_read_again(tmp_path):
@@ -65,7 +76,7 @@ def test_nodes_of_branches_count():
 def test_the_tables_name_each_model(capsys):
     good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {"onnxslim": 1.0}}})
     said = capsys.readouterr().out
-    assert good and "ours: median 0.500, worst 0.500" in said and said.count("\nnet ") == 8
+    assert good and "ours: median 0.500, worst 0.500" in said and said.count("\nnet ") == 9
 
 
 # ---- other readers ----
