@@ -550,14 +550,18 @@ static Rule *one_head(Reader *r)
     return head(r, out) ? out : NULL;
 }
 
+static void skip_line(Reader *r)
+{
+    const char *from = r->text->at + r->at;
+    const char *newline = memchr(from, '\n', r->end - r->at);
+    r->at = newline ? (size_t)(newline - r->text->at) + 1 : r->end;
+}
+
 /* Skips to the next text in column 1. */
 static void skip_rule(Reader *r)
 {
-    while (peek(r)) {
-        const char *from = r->text->at + r->at;
-        const char *newline = memchr(from, '\n', r->end - r->at);
-        r->at = newline ? (size_t)(newline - r->text->at) + 1 : r->end;
-    }
+    while (peek(r))
+        skip_line(r);
 }
 
 /* "my::op(Tensor x) ..." -> my, op; the whole text must be a name when it is `exact`. */
@@ -585,16 +589,53 @@ static bool function_name(Reader *r, Rule *out)
         broken_at(r, at, "expected a function's name, as in my.domain::Op");
 }
 
-/* NAME = EXPR, of a parameter. */
-static bool derivative(Reader *r, Rule *out)
+/* Does a clause begin here, or an alternative? */
+static bool begins_clause(const Reader *r)
+{
+    static const char *const clauses[] = { "kinds ",   "promote ", "layout ", "derivative ",
+                                           "function", "when ",    "let ",    "=" };
+    for (size_t i = 0; i < COUNT(clauses); i++)
+        if (starts(r, clauses[i]))
+            return true;
+    return false;
+}
+
+/* NAME =, of a parameter: EXPR begins where the reader stands then. NULL after an error. */
+static Derivative *derivative_of(Reader *r, Rule *out)
 {
     if (!out->derivatives)
         out->derivatives = new(r->cx, struct Derivatives);
     Derivative d = { .param = name(r) };
     if (!d.param || !want(r, "="))
+        return NULL;
+    d.start = (uint32_t)r->at;
+    if (!vec_push(r->cx, &out->derivatives->at, d))
+        return NULL;
+    return &out->derivatives->at.at[out->derivatives->at.n - 1];
+}
+
+/* EXPR goes on over lines, up to the next clause. */
+static bool derivative(Reader *r, Rule *out)
+{
+    if (!derivative_of(r, out))
         return false;
-    d.value = expr(r);
-    return d.value && vec_push(r->cx, &out->derivatives->at, d);
+    do
+        skip_line(r);
+    while (peek(r) && !begins_clause(r));
+    return true;
+}
+
+bool derivative_read(Ctx *cx, const Rule *rule, Derivative *d)
+{
+    if (d->value)
+        return true;
+    Reader r = { .cx = cx, .text = rule->text, .at = d->start, .end = rule->end };
+    keep_begin(cx);
+    d->value = expr(&r);
+    if (d->value && peek(&r) && !begins_clause(&r))
+        broken(&r, "expected the next clause, or '='");
+    keep_end(cx);
+    return !r.failed && !ctx_failed(cx);
 }
 
 const Rule *rule_of_derivatives(Ctx *cx, const char *head, const char *text)
@@ -607,8 +648,10 @@ const Rule *rule_of_derivatives(Ctx *cx, const char *head, const char *text)
     *out = (Rule){ .head = whole->name, .text = whole };
     Reader r = { .cx = cx, .text = whole, .end = whole->n };
     bool fine = true;
-    while (fine && peek(&r))
-        fine = derivative(&r, out);
+    while (fine && peek(&r)) {
+        Derivative *d = derivative_of(&r, out);
+        fine = d && (d->value = expr(&r));
+    }
     keep_end(cx);
     return fine && !ctx_failed(cx) ? out : NULL;
 }
@@ -714,11 +757,19 @@ bool rule_tops(Ctx *cx, const Rule *rule, RuleTops *out)
     return fine && !r.failed && !ctx_failed(cx);
 }
 
+static bool derivatives_read(Ctx *cx, const Rule *rule)
+{
+    bool fine = true;
+    for (size_t i = 0; fine && rule->derivatives && i < rule->derivatives->at.n; i++)
+        fine = derivative_read(cx, rule, &rule->derivatives->at.at[i]);
+    return fine;
+}
+
 bool rules_parse(Ctx *cx, const Text *text, RuleList *out)
 {
     size_t first = out->n;
     bool fine = rules_scan(cx, text, out);
     for (size_t i = first; fine && i < out->n; i++)
-        fine = rule_read(cx, out->at[i]);
+        fine = rule_read(cx, out->at[i]) && derivatives_read(cx, out->at[i]);
     return fine;
 }

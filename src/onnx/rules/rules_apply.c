@@ -694,13 +694,11 @@ RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out)
 
 /* ---- derivatives ---- */
 
-static const Tree *derivative_of(const Rule *r, Str param)
+static Derivative *derivative_of(const Rule *r, Str param)
 {
-    if (!r->derivatives)
-        return NULL;
-    for (size_t i = 0; i < r->derivatives->at.n; i++)
+    for (size_t i = 0; r->derivatives && i < r->derivatives->at.n; i++)
         if (r->derivatives->at.at[i].param == param)
-            return r->derivatives->at.at[i].value;
+            return &r->derivatives->at.at[i];
     return NULL;
 }
 
@@ -712,8 +710,12 @@ Str rule_derivative_of(const Rule *r, size_t i)
 RuleOutcome rule_derivative(const Rule *r, Str param, RuleEnv *env, Ox *out, Str *why)
 {
     Run run = { .env = env, .cx = env->g->cx, .rule = r };
-    const Tree *t = derivative_of(r, param);
+    Derivative *d = derivative_of(r, param);
     *out = POISON;
+    *why = NULL;
+    if (d && !derivative_read(run.cx, r, d))
+        return RULE_FAILED;
+    const Tree *t = d ? d->value : NULL;
     *why = t && t->kind == N_STR ? t->s : NULL;
     if (!t || t->kind == N_STR)
         return RULE_NO_MATCH;

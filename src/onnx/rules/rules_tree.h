@@ -71,15 +71,18 @@ typedef struct Alternative {
     VEC(Let) lets;
     VEC(Tree *) results;
 } Alternative;
-/* `derivative self = EXPR`; a text in place of EXPR says why there is none. */
+/* `derivative self = EXPR`; a text in place of EXPR says why there is none. EXPR is read when a
+ * gradient first asks for it: it is NULL until then, and begins at `start` in the text. */
 typedef struct Derivative {
     Str param;
     Tree *value;
+    uint32_t start;
 } Derivative;
 struct Derivatives {
     VEC(Derivative) at;
 };
 typedef VEC(Str) RuleTops;
+MUST_USE bool derivative_read(Ctx *cx, const Rule *rule, Derivative *d);
 /* The outermost operators of the rule's results, "Mul" or "one.of::square", and casts around
  * them. The rest of the results is not read. */
 MUST_USE bool rule_tops(Ctx *cx, const Rule *rule, RuleTops *out);
