@@ -264,7 +264,7 @@ class Maker:
         past = self.cache_of(2, 4)
         grows = {0: BATCH} if self.name == "mamba" else {0: BATCH, 2: PAST}
         module, args = self.module(), (*values, past)
-        first, heard, total = ({0: "batch=1..64", 1: n + "=1..128"} for n in ("length", "heard", "total"))
+        first, heard, total = ({0: "batch=1..64", 1: n} for n in ("length=1..128", "heard=1..128", "past+length"))
         words_of = [first, heard, heard] if self.encodes else [first, total]
         if self.name == "mamba" or self.sound:
             words_of = [first if self.sound else {0: "batch"}, {0: "batch"}]

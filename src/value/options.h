@@ -7,7 +7,7 @@
 
 /* One -i SPEC. A leaf's path has dots: "batch.image", "xs.0". */
 typedef struct SpecDim {
-    enum { SPEC_SIZE, SPEC_NAME, SPEC_UNNAMED } kind; /* 3, N, ? */
+    enum { SPEC_SIZE, SPEC_NAME, SPEC_SUM, SPEC_UNNAMED } kind; /* 3, N, past+N, ? */
     int64_t size;
     int64_t lo, hi; /* N=1..64: the bounds, both included */
     Str name;

@@ -3,7 +3,8 @@
  *     spec   = path ":" type | path "=" value | sizes
  *     type   = dtype "[" [ dim { "," dim } ] "]" | sizes
  *     sizes  = integer { "x" integer }                     float32: 1x3x224x224
- *     dim    = integer | name [ "=" integer ".." [ integer ] ] | "?"
+ *     dim    = integer | name [ "=" integer ".." [ integer ] ] | sum | "?"
+ *     sum    = name "+" ( name | integer ) { "+" ( name | integer ) }
  *     value  = integer | float | "True" | "False" | "None" | quoted text | bare word
  *     path   = name or number, dots between the leaves of dicts, lists and tuples: batch.image
  *
@@ -91,7 +92,23 @@ static bool read_size(Reader *r, int64_t *out)
 
 /* ---- types ---- */
 
-/* dim = integer | name [ "=" integer ".." [ integer ] ] | "?" */
+/* The rest of a sum that began at start with a name: past+length, N+1. */
+static bool read_sum(Reader *r, const char *start, SpecDim *d)
+{
+    while (*r->at == '+') {
+        int64_t size;
+        r->at++;
+        size_t n = is_name_start(*r->at) ? run_of(r->at, is_name) : 0;
+        r->at += n;
+        if (n == 0 && !read_size(r, &size))
+            return false;
+    }
+    d->kind = SPEC_SUM;
+    d->name = str_n(r->cx, start, (size_t)(r->at - start));
+    return true;
+}
+
+/* dim = integer | name [ "=" integer ".." [ integer ] ] | sum | "?" */
 static bool read_dim(Reader *r, SpecDim *d)
 {
     *d = (SpecDim){ .lo = 0, .hi = DIM_MAX };
@@ -114,6 +131,8 @@ static bool read_dim(Reader *r, SpecDim *d)
     d->kind = SPEC_NAME;
     d->name = str_n(r->cx, r->at, n);
     r->at += n;
+    if (*r->at == '+')
+        return read_sum(r, start, d);
     if (*r->at != '=')
         return true;
     r->at++;

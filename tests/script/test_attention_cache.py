@@ -99,6 +99,28 @@ def test_a_cache(tmp_path, net, opset):
             oracle.compare(session.run(None, feeds), flat(module(*xs)), "%s: " % (sizes,))
 
 
+class Masked(torch.nn.Module):
+    """The caller makes the mask; its size is a sum of sizes."""
+
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, past_k: Tensor, past_v: Tensor, mask: Tensor):
+        k = torch.cat([past_k, k], dim=-2)
+        v = torch.cat([past_v, v], dim=-2)
+        return torch.nn.functional.scaled_dot_product_attention(q, repeated(k), repeated(v), mask), k, v
+
+
+def test_a_mask_whose_size_is_a_sum(tmp_path):
+    path, out, specs = save(Masked().eval(), tmp_path), tmp_path / "model.onnx", [*SPECS[:5], "mask:bool[batch,1,length,past+length]"]
+    oracle.converted(path, out, "--opset", "23", *(w for s in specs for w in ("-i", s)))
+    graph = onnx.load(str(out)).graph
+    assert [len(n.input) for n in graph.node if n.op_type == "Attention"] == [6]
+    assert graph.input[5].type.tensor_type.shape.dim[3].dim_param == "length + past"
+    for session in sessions(out):
+        for sizes in RUNS:
+            *xs, padding = drawn(*sizes)
+            xs.append(seen(xs[0], torch.cat([xs[3], xs[1]], 2), padding))
+            oracle.compare(session.run(None, dict(zip([*NAMES[:5], "mask"], [x.numpy() for x in xs]))), flat(Masked()(*xs)), "%s: " % (sizes,))
+
+
 def test_what_is_written(tmp_path):
     for net, inputs in ((Cached, 6), (Shared, 6), (Causal, 3), (Looked, 4)):
         out = tmp_path / "model.onnx"

@@ -63,6 +63,15 @@ static void test_ranges_and_unnamed(void **state)
     assert_true(s.dim[2].hi == DIM_MAX);
 }
 
+static void test_sums(void **state)
+{
+    InputSpec s = good(*state, "m:int64[N,past+length+1,K]");
+    assert_int_equal(s.rank, 3);
+    assert_int_equal(s.dim[1].kind, SPEC_SUM);
+    assert_string_equal(s.dim[1].name->s, "past+length+1");
+    assert_string_equal(s.dim[2].name->s, "K");
+}
+
 static void test_rank_zero_and_empty(void **state)
 {
     assert_int_equal(good(*state, "x:float64[]").rank, 0);
@@ -157,6 +166,9 @@ static void test_messages(void **state)
         "\n    ^");
     bad("a..b=1",
         "-i: a dot stands between two parts of a name: batch.image, xs.0\n    a..b=1\n     ^");
+    bad("x:float32[N+]", "-i: a number is expected\n    x:float32[N+]\n                ^");
+    bad("x:float32[N+1=2..3]",
+        "-i: \",\" or \"]\" is expected\n    x:float32[N+1=2..3]\n                 ^");
     bad("x:float32[1]]", "-i: nothing more is expected here\n    x:float32[1]]\n                ^");
     bad("a=true",
         "-i: Python writes True, False and None; text of this spelling stands in "
@@ -191,6 +203,7 @@ int main(void)
         TEST(test_sizes_and_names),
         TEST(test_quantised),
         TEST(test_ranges_and_unnamed),
+        TEST(test_sums),
         TEST(test_rank_zero_and_empty),
         TEST(test_every_dtype),
         TEST(test_short_form),

@@ -142,6 +142,23 @@ static Dim free_dim(Inputs *in, Str path, int axis)
     return facts_dim(cx, sym);
 }
 
+static Dim look_at_fact(void *arg, Dim sym)
+{
+    Dim d = facts_dim(arg, sym);
+    return d == sym ? NULL : d;
+}
+
+/* A sum of sizes that other inputs have: past+length. */
+static Dim sum_dim(Inputs *in, const SpecDim *d, Str path, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    Dim sum = dim_parse(cx, d->name->s, d->name->len);
+    sum = sum ? dim_replace(cx, sum, look_at_fact, cx) : NULL;
+    if (sum)
+        facts_symbol(cx, sum, path, axis, false);
+    return sum ? sum : dim_int(cx, 0);
+}
+
 static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
 {
     Ctx *cx = in->ev->cx;
@@ -149,6 +166,8 @@ static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
         return dim_int(cx, d->size);
     if (d->kind == SPEC_UNNAMED)
         return free_dim(in, path, axis);
+    if (d->kind == SPEC_SUM)
+        return sum_dim(in, d, path, axis);
     Dim sym = dim_sym(cx, d->name);
     if (d->lo > 0 || d->hi < DIM_MAX)
         dim_set_range(cx, sym, d->lo, d->hi);
@@ -156,12 +175,6 @@ static Dim spec_dim(Inputs *in, const SpecDim *d, Str path, int axis)
     Dim now = facts_dim(cx, sym);
     specialized_ask(cx, now, path, axis, true);
     return now;
-}
-
-static Dim look_at_fact(void *arg, Dim sym)
-{
-    Dim d = facts_dim(arg, sym);
-    return d == sym ? NULL : d;
 }
 
 Dim recorded_dim(Ctx *cx, const RecordedDim *d)
