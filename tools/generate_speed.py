@@ -3,7 +3,7 @@
 
     tools/generate_speed.py --pt2onnx build/pt2onnx [--rounds 5] [--tokens 64]
 
-The model is a Llama of 12 million seeded weights, exported with its keys and values as tensors, and with transformers' static cache. examples/generate.py
+The model is a Llama of 11 million seeded weights, exported with its keys and values as tensors, and with transformers' static cache. examples/generate.py
 runs the files; PyTorch generates with a DynamicCache in a plain loop. Seconds are the processor's, so that other programs disturb little.
 Exit code 1 if a file gives other tokens than PyTorch, or ours is not the fastest.
 """
