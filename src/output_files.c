@@ -91,27 +91,25 @@ bool outputs_open(Session *s, const char *out)
 /* ---- writing ---- */
 
 /* Must the weights go to a file of their own? auto: only when one file cannot hold the model. */
-static bool wants_data(Session *s, Graph *g, const ModelInfo *info)
+static bool wants_data(Session *s, Wire *w)
 {
-    return s->opt.weights == WEIGHTS_EXTERNAL ||
-        (s->opt.weights == WEIGHTS_AUTO && !wire_fits(s->cx, g, info));
+    return s->opt.weights == WEIGHTS_EXTERNAL || (s->opt.weights == WEIGHTS_AUTO && !wire_fits(w));
 }
 
-static bool write_stream(Session *s, Graph *g, const ModelInfo *info)
+static bool write_stream(Session *s, Wire *w)
 {
     Sink *sink = s->model ? out_sink(s->model) : &s->stream;
-    if (wants_data(s, g, info) && !ctx_failed(s->cx))
+    if (wants_data(s, w) && !ctx_failed(s->cx))
         return needs_file(s);
-    return !ctx_failed(s->cx) && wire_write(s->cx, g, info, sink, NULL, NULL);
+    return !ctx_failed(s->cx) && wire_write_planned(w, sink, NULL, NULL);
 }
 
 /* The weights' file is committed first: a model that is there is whole. */
-static bool write_two_files(Session *s, Graph *g, const ModelInfo *info)
+static bool write_two_files(Session *s, Wire *w)
 {
     OutFile *files[] = { s->data, s->model };
     return data_ready(s) &&
-        wire_write(s->cx, g, info, out_sink(s->model), out_sink(s->data),
-                   sys_base(out_path(s->data))) &&
+        wire_write_planned(w, out_sink(s->model), out_sink(s->data), sys_base(out_path(s->data))) &&
         out_commit(s->cx, files, COUNT(files));
 }
 
@@ -125,15 +123,17 @@ static void note_left_data(Session *s)
 
 bool outputs_write(Session *s, Graph *g, const ModelInfo *info)
 {
+    Wire *w = wire_plan(s->cx, g, info);
+    if (!w)
+        return false;
     if (!s->model || out_is_stream(s->model))
-        return write_stream(s, g, info) && (!s->model || out_commit(s->cx, &s->model, 1));
-    bool two = wants_data(s, g, info);
+        return write_stream(s, w) && (!s->model || out_commit(s->cx, &s->model, 1));
+    bool two = wants_data(s, w);
     if (ctx_failed(s->cx))
         return false;
     if (two)
-        return write_two_files(s, g, info);
-    if (!wire_write(s->cx, g, info, out_sink(s->model), NULL, NULL) ||
-        !out_commit(s->cx, &s->model, 1))
+        return write_two_files(s, w);
+    if (!wire_write_planned(w, out_sink(s->model), NULL, NULL) || !out_commit(s->cx, &s->model, 1))
         return false;
     note_left_data(s);
     return true;

@@ -31,15 +31,18 @@ typedef struct ModelInfo {
 } ModelInfo;
 
 int onnx_ir_version(int opset); /* the lowest IR version that the opset allows */
-/* Names every value and node (user names first), sizes bottom-up, writes. data: the external file,
- * or NULL when none is wanted. */
+/* What a file will say of a graph, once it is decided (wire.h): names of all values and nodes, the
+ * user's first, and which constants are in use. NULL after an error. */
+typedef struct Wire Wire;
+Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info);
+/* In one file? The size is computed only when it is near the limit. */
+bool wire_fits(Wire *w);
+/* The model to `out`, and its weights to `data` where that is given. A plan is written once. */
+MUST_USE bool wire_write_planned(Wire *w, Sink *out, Sink *data, const char *data_name);
 MUST_USE bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
                          const char *data_name);
 uint64_t wire_size(Ctx *cx, Graph *g,
                    const ModelInfo *info); /* exact bytes of the single-file model */
-bool wire_fits(
-    Ctx *cx, Graph *g,
-    const ModelInfo *info); /* in one file? The size is computed only when it is near the limit */
 /* An ONNX file without the numbers of its large initializers. */
 MUST_USE bool wire_thin(Ctx *cx, Source *file, Sink *out);
 /* An ONNX file back as a graph, types as written, nothing inferred (for show, tests, fuzzing). */

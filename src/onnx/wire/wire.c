@@ -493,12 +493,21 @@ static void place_linked(Wire *w, Str archive)
     }
 }
 
-static uint64_t measure(Wire *w, const Graph *g)
+static uint64_t measure(Wire *w)
 {
+    if (w->measured)
+        return w->measured;
     w->out = NULL;
     w->n = 0;
-    put_model(w, g);
-    return w->n;
+    put_model(w, w->graph);
+    return w->measured = w->n;
+}
+
+/* Weights have moved to another file: what was measured is no more so. */
+static void forget_measured(Wire *w)
+{
+    w->measured = 0;
+    w->size.n = 0;
 }
 
 /* Where the last of the weights in a file of their own ends. */
@@ -535,7 +544,7 @@ static bool write_data(Wire *w, Sink *data)
 uint64_t wire_size(Ctx *cx, Graph *g, const ModelInfo *info)
 {
     Wire *w = wire_plan(cx, g, info);
-    return w ? measure(w, g) : 0;
+    return w ? measure(w) : 0;
 }
 
 /* Bytes of constants, counted at each use, and nodes: no more than this many of both are far from
@@ -557,45 +566,54 @@ static void count_graph(const Graph *g, uint64_t *bytes, uint64_t *nodes)
     *nodes += g->nodes.n;
 }
 
-bool wire_fits(Ctx *cx, Graph *g, const ModelInfo *info)
+bool wire_fits(Wire *w)
 {
     uint64_t bytes = 0;
     uint64_t nodes = 0;
-    count_graph(g, &bytes, &nodes);
-    return (bytes < ONE_FILE_MAX / 2 && nodes < 50000) || wire_size(cx, g, info) <= ONE_FILE_MAX;
+    count_graph(w->graph, &bytes, &nodes);
+    return (bytes < ONE_FILE_MAX / 2 && nodes < 50000) || measure(w) <= ONE_FILE_MAX;
 }
 
-/* The model to `out`, and its weights to `data` where that is given. Two passes: the first one
- * measures, as a message in the file begins with its length. */
-bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
-                const char *data_name)
+static bool is_too_large(Ctx *cx, uint64_t size)
 {
-    Wire *w = wire_plan(cx, g, info);
-    if (!w)
+    if (size <= ONE_FILE_MAX)
         return false;
+    fail(cx, E_UNSUPPORTED, "the model is %llu bytes; one ONNX file holds at most %d",
+         (unsigned long long)size, ONE_FILE_MAX);
+    fail_hint(cx, "--weights=external");
+    return true;
+}
+
+/* Two passes: the first one measures, as a message in the file begins with its length. */
+bool wire_write_planned(Wire *w, Sink *out, Sink *data, const char *data_name)
+{
+    Ctx *cx = w->cx;
+    if (data || w->info->weights == WEIGHTS_LINK)
+        forget_measured(w);
     if (data)
         place_external(w, str_of(cx, data_name));
-    else if (info->weights == WEIGHTS_LINK)
-        place_linked(w, str_of(cx, info->link_name));
-    uint64_t size = measure(w, g);
+    else if (w->info->weights == WEIGHTS_LINK)
+        place_linked(w, str_of(cx, w->info->link_name));
+    uint64_t size = measure(w);
     uint64_t start = out->at;
-    if (ctx_failed(cx))
+    if (ctx_failed(cx) || is_too_large(cx, size))
         return false;
-    if (size > ONE_FILE_MAX) {
-        fail(cx, E_UNSUPPORTED, "the model is %llu bytes; one ONNX file holds at most %d",
-             (unsigned long long)size, ONE_FILE_MAX);
-        fail_hint(cx, "--weights=external");
-        return false;
-    }
     w->out = out;
     if (data && !write_data(w, data))
         return false;
     sink_expect(out, "writing the model", size);
-    put_model(w, g);
+    put_model(w, w->graph);
     wire_flush(w);
     if (w->failed || ctx_failed(cx))
         return false;
     return out->at - start == size ||
         fail(cx, E_BUG, "wrote %llu bytes, measured %llu", (unsigned long long)(out->at - start),
              (unsigned long long)size);
+}
+
+bool wire_write(Ctx *cx, Graph *g, const ModelInfo *info, Sink *out, Sink *data,
+                const char *data_name)
+{
+    Wire *w = wire_plan(cx, g, info);
+    return w && wire_write_planned(w, out, data, data_name);
 }

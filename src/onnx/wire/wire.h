@@ -19,9 +19,11 @@ typedef struct NodeProps {
 } NodeProps;
 
 /* What is written, once it is decided: names, and the constants in use. */
-typedef struct Wire {
+struct Wire {
     Ctx *cx;
+    const Graph *graph;
     const ModelInfo *info;
+    uint64_t measured;  /* bytes of the model as it is planned; 0: not measured yet */
     Str data_name;      /* of the external file, NULL without one */
     Sink *out;          /* NULL while measuring */
     uint64_t n;         /* measuring: bytes so far of the message that is open */
@@ -51,7 +53,7 @@ typedef struct Wire {
 
     size_t filled;
     uint8_t buf[16384];
-} Wire;
+};
 
 static inline bool type_is_known(Type t)
 {
@@ -62,8 +64,6 @@ static inline bool type_is_known(Type t)
 
 /* ---- wire_plan.c: what is decided before a byte is written ---- */
 
-/* Ids, constants and names of the finished graph; NULL after an error. */
-Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info);
 /* The body of a custom node that is a function of the model; or NULL. */
 const Graph *wire_function_body(const Node *n);
 

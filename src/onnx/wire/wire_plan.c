@@ -355,6 +355,7 @@ Wire *wire_plan(Ctx *cx, const Graph *g, const ModelInfo *info)
 {
     Wire *w = new(cx, Wire);
     w->cx = cx;
+    w->graph = g;
     w->info = info;
     w->no_name = str_of(cx, "");
     w->source_key = str_of(cx, "pt2onnx.source");
