@@ -231,6 +231,8 @@ typedef enum {
 /* A recipe computes `size` bytes into out; called at write time, once per write. arg is the
  * maker's. */
 typedef bool (*RecipeFn)(Ctx *cx, const void *arg, uint8_t *out, uint64_t size);
+/* The same of n bytes from `at` on, both multiples of what source_parts was given as unit. */
+typedef bool (*PartFn)(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint64_t n);
 /* A stream writes all of its bytes to a sink, in order, in memory that does not grow with them. */
 typedef struct Sink Sink;
 typedef bool (*StreamFn)(Ctx *cx, const void *arg, Sink *to);
@@ -243,11 +245,13 @@ struct Source {
     uint8_t *window;
     uint64_t window_at; /* SRC_FILE: what was read last around small reads; source.c */
     size_t window_n;
-    const uint8_t *mem; /* SRC_MEMORY only. Files are never mapped: one that shrinks meanwhile is an
-                           error, not a SIGBUS */
+    const uint8_t *mem; /* SRC_MEMORY; a small SRC_RECIPE that was computed. Files are never mapped:
+                           one that shrinks meanwhile is an error, not a SIGBUS */
     Source *inner;
     uint64_t off, packed; /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe;
+    PartFn part;     /* SRC_RECIPE, instead of recipe: any part can be computed by itself */
+    uint32_t unit;   /* .. that begins and ends at a multiple of this */
     StreamFn stream; /* SRC_STREAM */
     const void *arg; /* SRC_RECIPE, SRC_STREAM */
     Source *next;    /* of this context, for ctx_free */
@@ -264,6 +268,7 @@ bool source_grows(const Source *s); /* is the file still being written? Compares
 Source *source_memory(Ctx *cx, const void *p, uint64_t n); /* not copied: p outlives the context */
 Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, uint64_t size);
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);
+Source *source_parts(Ctx *cx, PartFn fn, uint32_t unit, const void *arg, uint64_t size);
 Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size);
 
 /* Room for a whole weight, not zeroed, until it is given back; not of the arena. NULL, without an
@@ -290,8 +295,8 @@ struct Sink {
 /* What is written from now on are so many bytes of this stage: each piece is told as progress. */
 void sink_expect(Sink *s, const char *stage, uint64_t bytes);
 MUST_USE bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n);
-/* Copy all of b: inside of the kernel, else through a 1 MB buffer; a recipe is computed whole,
- * written, freed; a stream writes itself. */
+/* Copy all of b: inside of the kernel, else through a 1 MB buffer; a recipe is computed in parts,
+ * or whole, written, freed; a stream writes itself. */
 MUST_USE bool sink_copy(Ctx *cx, Sink *s, Bytes b);
 /* n bytes of zeros */
 MUST_USE bool sink_pad(Ctx *cx, Sink *s, uint64_t n);

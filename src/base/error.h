@@ -209,6 +209,7 @@ struct Ctx {
     uintptr_t stack_base;      /* where its frame lies, ... */
     size_t stack_allowed;      /* ... and how far from it others may lie */
     struct Inflate *inflate;   /* source.c: the deflated sources being read */
+    uint64_t computed;         /* source.c: bytes of small computed weights that are kept */
     uint8_t *spare;            /* source.c: room for one computed weight, kept for the next */
     /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
     int64_t limit[32];

@@ -17,7 +17,9 @@ enum {
     KERNEL_COPY = 1 << 26, /* so that progress is told a few times a second */
     WINDOW = 16 << 10,
     WINDOW_READ = 2 << 10,
-    SPARE = 16 << 20
+    SPARE = 16 << 20,
+    COMPUTED = 16 << 10,      /* results of recipes of up to this size are kept .. */
+    COMPUTED_MOST = 16 << 20, /* .. as long as all of them are no larger */
 }; /* of address space: only what is touched costs memory */
 
 /* ---- making ---- */
@@ -80,6 +82,15 @@ Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size)
 {
     Source *s = source_new(cx, SRC_RECIPE, size);
     s->recipe = fn;
+    s->arg = arg;
+    return s;
+}
+
+Source *source_parts(Ctx *cx, PartFn fn, uint32_t unit, const void *arg, uint64_t size)
+{
+    Source *s = source_new(cx, SRC_RECIPE, size);
+    s->part = fn;
+    s->unit = unit;
     s->arg = arg;
     return s;
 }
@@ -316,6 +327,30 @@ void room_give(Ctx *cx, uint8_t *p, uint64_t size)
         pages_free(p, 0, size <= SPARE ? SPARE : (size_t)size);
 }
 
+static bool compute(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, uint64_t n)
+{
+    bool ok = s->part ? s->part(cx, s->arg, at, out, n) : s->recipe(cx, s->arg, out, n);
+    return ok || ctx_failed(cx) ? ok : fail(cx, E_BUG, "a recipe gave up without an error");
+}
+
+/* A recipe of a few bytes may need a large weight, and several others ask for it (the mean of a
+ * weight): it is computed once, and kept. False: it is not, or after an error. */
+static bool keep_computed(Ctx *cx, const Source *s)
+{
+    if (s->mem)
+        return true;
+    if (s->size > COMPUTED || cx->computed > COMPUTED_MOST)
+        return false;
+    keep_begin(cx);
+    uint8_t *all = new_array(cx, uint8_t, s->size);
+    keep_end(cx);
+    if (!all || !compute(cx, s, 0, all, s->size))
+        return false;
+    MUTABLE(Source, s)->mem = all;
+    cx->computed += s->size;
+    return true;
+}
+
 /* The whole result of a recipe, in room that the caller gives back. */
 static uint8_t *recipe_run(Ctx *cx, const Source *s)
 {
@@ -325,21 +360,22 @@ static uint8_t *recipe_run(Ctx *cx, const Source *s)
              (unsigned long long)s->size);
         return NULL;
     }
-    if (s->recipe(cx, s->arg, p, s->size))
+    if (compute(cx, s, 0, p, s->size))
         return p;
-    if (!ctx_failed(cx))
-        fail(cx, E_BUG, "a recipe gave up without an error");
     room_give(cx, p, s->size);
     return NULL;
 }
 
 static bool read_recipe(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    if (at == 0 && n == s->size) {
-        if (s->recipe(cx, s->arg, out, s->size))
-            return true;
-        return ctx_failed(cx) ? false : fail(cx, E_BUG, "a recipe gave up without an error");
+    if (keep_computed(cx, s)) {
+        memcpy(out, s->mem + at, n);
+        return true;
     }
+    if (ctx_failed(cx))
+        return false;
+    if ((at == 0 && n == s->size) || (s->part && at % s->unit == 0 && n % s->unit == 0))
+        return compute(cx, s, at, out, n);
     uint8_t *all = recipe_run(cx, s);
     if (!all)
         return false;
@@ -496,7 +532,7 @@ static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, int way)
 
 static bool copy_by_tiles(Ctx *cx, Sink *s, Bytes b)
 {
-    uint8_t *tile = base_malloc(TILE);
+    uint8_t *tile = room_take(cx, TILE);
     if (!tile)
         return fail(cx, E_MEMORY, "out of memory");
     bool ok = true;
@@ -505,7 +541,7 @@ static bool copy_by_tiles(Ctx *cx, Sink *s, Bytes b)
         ok = bytes_read(cx, b, at, tile, n) && sink_write(cx, s, tile, n);
         at += n;
     }
-    base_free(tile);
+    room_give(cx, tile, TILE);
     return ok;
 }
 
@@ -546,7 +582,10 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
     }
     switch (b.src->kind) {
     case SRC_MEMORY: return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
-    case SRC_RECIPE: return copy_recipe(cx, s, b);
+    case SRC_RECIPE:
+        if (!b.src->part)
+            return copy_recipe(cx, s, b);
+        break;
     case SRC_STREAM: return copy_stream(cx, s, b);
     case SRC_FILE:
         for (int way = 0; s->fd != SYS_NONE && way < SYS_WAYS; way++)

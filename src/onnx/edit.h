@@ -24,6 +24,12 @@ void node_set_attr(Node *n, Attr a);
 /* Run op's fold over constant inputs in memory; out gets n->n_out constants. False: not folded
  * (look at ctx_failed). */
 MUST_USE bool node_fold(Node *n, const Const **out);
+/* How the one result of n, whose inputs are constants, is computed a part at a time
+ * (fold/fold_parts.c); NULL: only whole. fold_part: the n bytes from `at` on; both are multiples of
+ * an item's size. */
+typedef struct FoldParts FoldParts;
+const FoldParts *fold_parts(Node *n);
+MUST_USE bool fold_part(Ctx *cx, const FoldParts *p, uint64_t at, uint8_t *out, uint64_t n);
 /* The value that symbols come from has been replaced by another one. */
 void dim_move_origins(Ox from, Ox to);
 /* Is v where a symbol comes from? */

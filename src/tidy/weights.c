@@ -138,6 +138,21 @@ static bool run_recipe(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     return true;
 }
 
+static bool run_part(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint64_t n)
+{
+    return fold_part(cx, arg, at, out, n);
+}
+
+static Source *recipe_source(Ctx *cx, Node *n, int i, uint64_t bytes)
+{
+    const FoldParts *parts = fold_parts(n);
+    if (parts)
+        return source_parts(cx, run_part, (uint32_t)dtype_size(ox_dtype(n->out[i])), parts, bytes);
+    Recipe *r = new(cx, Recipe);
+    *r = (Recipe){ n, i };
+    return source_recipe(cx, run_recipe, r, bytes);
+}
+
 /* The name of a computed weight: its first input with a name, and the operator.
  * "conv.weight.mul" */
 static Str recipe_name(Ctx *cx, const Node *n)
@@ -164,8 +179,6 @@ static Ox recipe_const(Node *n, int i)
     int64_t dims[MAX_RANK];
     if (!type_static(n->out[i]->type, dims))
         return NULL;
-    Recipe *r = new(cx, Recipe);
-    *r = (Recipe){ n, i };
     Const *k = new(cx, Const);
     *k = (Const){ .dtype = ox_dtype(n->out[i]),
                   .rank = ox_rank(n->out[i]),
@@ -174,7 +187,7 @@ static Ox recipe_const(Node *n, int i)
     if (!k->dims && k->rank)
         return NULL;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
-    k->bytes = (Bytes){ source_recipe(cx, run_recipe, r, bytes), 0, bytes };
+    k->bytes = (Bytes){ recipe_source(cx, n, i, bytes), 0, bytes };
     return there(ox_const(n->graph, k));
 }
 

@@ -122,6 +122,63 @@ static void random_stays(void **state)
     assert_ptr_not_equal(y, z);
 }
 
+/* Parts of every length and place are what the whole has there; false: v is computed whole only. */
+static bool parts_are_the_whole(Ox v)
+{
+    const FoldParts *p = fold_parts(v->node);
+    Ctx *cx = node_cx(v->node);
+    int64_t n;
+    if (!p)
+        return false;
+    const float *whole = folded(v);
+    assert_true(dim_known(type_numel(cx, v->type), &n));
+    float *part = new_array(cx, float, n);
+    for (int64_t at = 0, some = 1; at < n; at += some, some = some * 3 + 1) {
+        if (some > n - at)
+            some = n - at;
+        assert_true(fold_part(cx, p, (uint64_t)at * 4, (uint8_t *)part, (uint64_t)some * 4));
+        assert_memory_equal(part, whole + at, (size_t)some * 4);
+    }
+    return true;
+}
+
+static Ox ramp_of(Graph *g, int64_t a, int64_t b, int64_t c)
+{
+    return ramp(g, 3, (const int64_t[]){ a, b, c });
+}
+
+static void a_part_is_what_the_whole_has_there(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox w = ramp_of(g, 6, 50, 70);
+    assert_true(parts_are_the_whole(ox_g(g, "Sub", w, ramp_of(g, 6, 1, 1))));
+    assert_true(parts_are_the_whole(ox_g(g, "Sub", ramp_of(g, 1, 50, 1), w)));
+    assert_true(parts_are_the_whole(ox_g(g, "Add", w, ramp_of(g, 1, 50, 70))));
+    assert_true(parts_are_the_whole(ox_g(g, "Add", w, ramp(g, 1, (const int64_t[]){ 70 }))));
+    assert_true(parts_are_the_whole(ox_g(g, "Mul", w, w)));
+    assert_true(parts_are_the_whole(ox_g(g, "Sqrt", w)));
+    assert_true(parts_are_the_whole(
+        ox_g(g, "Clip", w, ox_number(g, DT_FLOAT, 10), ox_number(g, DT_FLOAT, 7000))));
+    assert_true(parts_are_the_whole(ox_g(g, "Mul", w, ramp_of(g, 6, 50, 1))));
+    assert_false(parts_are_the_whole(ox_g(g, "Add", ramp_of(g, 50, 70, 2), ramp_of(g, 1, 1, 2))));
+}
+
+static void rows_are_reduced_by_themselves(void **state)
+{
+    static const char *const ops[] = { "ReduceMean", "ReduceL2", "ReduceSum", "ReduceMax" };
+    Graph *g = graph_of(*state);
+    Ox w = ramp_of(g, 60, 50, 7);
+    Ox one = ramp_of(g, 1, 60, 350);
+    const int64_t last[] = { 1, -1 };
+    const int64_t first[] = { 0 };
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        assert_true(parts_are_the_whole(ox_g(g, ops[i], w, ox_ints(g, last, 2))));
+        assert_true(parts_are_the_whole(ox_g(g, ops[i], one, ox_ints(g, last + 1, 1))));
+        assert_false(parts_are_the_whole(ox_g(g, ops[i], w, ox_ints(g, first, 1))));
+        assert_false(parts_are_the_whole(ox_g(g, ops[i], w, ox_ints(g, last + 1, 1))));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +189,8 @@ int main(void)
         TEST(large_ints_are_rounded_once),
         TEST(no_division_by_zero),
         TEST(random_stays),
+        TEST(a_part_is_what_the_whole_has_there),
+        TEST(rows_are_reduced_by_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

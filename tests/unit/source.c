@@ -226,12 +226,63 @@ static void what_is_not_a_file_is_named(void **state)
     assert_int_equal(cx->error.code, E_IO);
 }
 
+/* Counts its calls in *arg. */
+static bool fill_and_count(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
+{
+    (void)cx;
+    ++*MUTABLE(int, arg);
+    memset(out, 3, (size_t)size);
+    return true;
+}
+
+/* Item i is i, of 4 bytes. */
+static bool count_up(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint64_t n)
+{
+    (void)cx;
+    *MUTABLE(uint64_t, arg) += n;
+    for (uint64_t i = 0; i < n; i += 4)
+        memcpy(out + i, &(uint32_t){ (uint32_t)((at + i) / 4) }, 4);
+    return true;
+}
+
+static void a_small_recipe_runs_once(void **state)
+{
+    Ctx *cx = *state;
+    uint8_t byte;
+    for (uint64_t size = 1 << 10; size <= 1 << 20; size <<= 10) {
+        int calls = 0;
+        Source *s = source_recipe(cx, fill_and_count, &calls, size);
+        for (uint64_t i = 0; i < 5; i++)
+            assert_true(bytes_read(cx, (Bytes){ s, 0, size }, 7 * i, &byte, 1) && byte == 3);
+        assert_int_equal(calls, size == 1 << 10 ? 1 : 5);
+    }
+}
+
+static void a_part_is_computed_alone(void **state)
+{
+    Ctx *cx = *state;
+    uint64_t computed = 0;
+    uint64_t size = 4 << 20;
+    uint32_t at[3];
+    Source *s = source_parts(cx, count_up, 4, &computed, size);
+    assert_true(bytes_read(cx, (Bytes){ s, 400, size - 400 }, 800, at, sizeof at));
+    assert_int_equal(at[2], 302);
+    assert_int_equal(computed, sizeof at);
+    assert_true(bytes_read(cx, (Bytes){ s, 0, size }, 1202, at, 2)); /* half an item: whole */
+    assert_int_equal(computed, sizeof at + size);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(every_kind_copies_the_same_bytes),     TEST(a_deflated_source_can_be_read_anywhere),
-        TEST(damaged_compressed_data_is_an_error),  TEST(reading_outside_is_an_error),
-        TEST(a_file_that_shrinks_is_an_error),      TEST(what_is_not_a_file_is_named),
+        TEST(every_kind_copies_the_same_bytes),
+        TEST(a_deflated_source_can_be_read_anywhere),
+        TEST(damaged_compressed_data_is_an_error),
+        TEST(reading_outside_is_an_error),
+        TEST(a_file_that_shrinks_is_an_error),
+        TEST(what_is_not_a_file_is_named),
+        TEST(a_small_recipe_runs_once),
+        TEST(a_part_is_computed_alone),
         TEST(what_is_written_is_told_by_its_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
