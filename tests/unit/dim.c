@@ -462,6 +462,25 @@ static void sizes_too_deep_to_walk_are_refused(void **state)
     ctx_free(cx);
 }
 
+/* Each step has the one before it twice in its text. */
+static void text_does_not_double(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim d = dim_sym(cx, str_of(cx, "N"));
+    Dim k = dim_sym(cx, str_of(cx, "K"));
+    for (int i = 0; i < 100; i++) {
+        Dim half = dim_floordiv(cx, dim_add(cx, d, dim_int(cx, 1)), dim_int(cx, 2));
+        Dim third = dim_floordiv(cx, d, dim_int(cx, 3));
+        Dim next = dim_add(cx, dim_min(cx, half, k), third);
+        assert_string_not_equal(dim_text(cx, next)->s, dim_text(cx, d)->s);
+        assert_true(dim_text(cx, next)->len <= 4000);
+        d = next;
+    }
+    assert_false(ctx_failed(cx));
+    ctx_free(cx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,6 +497,7 @@ int main(void)
         cmocka_unit_test(scopes),
         cmocka_unit_test(replacing),
         cmocka_unit_test(against_integers),
+        cmocka_unit_test(text_does_not_double),
         cmocka_unit_test(sizes_too_deep_to_walk_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,12 @@
 /* dim_text.c - dimensions as text, "2*N + 1" and "min(N, 7)", and the same text read again. */
 #include "onnx/dim/dim.h"
 
-/* ---- text ---- */
+/* ---- text ----
+ *
+ * A size that is computed of others twice at each step, min(N//2, N), has text that doubles at each
+ * step: from TEXT_MOST on the text is a name. */
+
+enum { TEXT_MOST = 4000 };
 
 static void print_dim(Buf *b, Dim d);
 
@@ -27,7 +32,7 @@ static void print_atom(Buf *b, Dim d)
         print_operand(b, d->of.arg[1]);
     } else {
         buf_str(b, d->kind == D_MIN ? "min(" : "max(");
-        for (uint32_t i = 0; i < d->of.n; i++) {
+        for (uint32_t i = 0; i < d->of.n && b->n <= TEXT_MOST; i++) {
             buf_str(b, i ? ", " : "");
             print_dim(b, d->of.arg[i]);
         }
@@ -58,7 +63,7 @@ static void print_dim(Buf *b, Dim d)
     const Term *t = dim_terms(d, one, &n);
     if (n == 0)
         buf_str(b, "0");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && b->n <= TEXT_MOST; i++) {
         bool minus = t[i].coef < 0;
         if (i > 0)
             buf_str(b, minus ? " - " : " + ");
@@ -73,8 +78,10 @@ Str dim_text(Ctx *cx, Dim d)
     if (!d)
         return str_of(cx, "?");
     Buf b = buf_new(cx);
-    print_dim(&b, dim_now(d));
-    return buf_done(&b);
+    d = dim_now(d);
+    print_dim(&b, d);
+    Str text = buf_done(&b);
+    return text->len <= TEXT_MOST ? text : str_fmt(cx, "size_%u", d->id);
 }
 
 /* ---- parsing ----
