@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""How the work of a conversion grows with the program, in instructions (valgrind's callgrind): the same on a busy machine.
+
+    tools/scaling.py --pt2onnx build/pt2onnx                   each kind of program at six sizes, the slope of the last step, where a chain's work goes
+    tools/scaling.py --pt2onnx build/pt2onnx --svg FILE        the same, and a plot; needs matplotlib
+    tools/scaling.py --pt2onnx build/pt2onnx --before OTHER    what another build takes for the largest of each, and the ratio
+    tools/scaling.py --pt2onnx build/pt2onnx --compare COMMIT  the same of a commit, which is built for it
+    .. --only chain                                            one kind
+
+A slope of 1 is linear: twice the program, twice the work. Ends with exit code 1 where one is over 1.15 that docs/limits.md does not know, or where instructions have grown by
+more than 2 % over those of OTHER. Programs are written here, without PyTorch. What every conversion takes, however small, is not counted.
+"""
+import argparse
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+import write_chain                                                  # noqa: E402
+
+STEEPEST = 1.15
+COSTLIER = 1.02
+STEPS = 5                               # how often a size is doubled
+KNOWN = ("nests", "sizes", "text")       # steeper, as docs/limits.md says
+PHASES = (("kind_of", "the archive's directory"), ("torchscript_load", "pickles, and the names of weights"), ("torchscript_parse", "the program's text"),
+          ("ts_build_root", "the module's objects and weights"), ("eval_program", "running it"),
+          ("tidy", "tidy and legalise"), ("outputs_write", "names, and the file"))
+
+
+def archive(path, inputs, lines):
+    """A TorchScript archive of a module without weights whose forward has these lines."""
+    head = "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n  def forward(self: __torch__.net.Net,\n    "
+    code = head + ",\n    ".join("%s: Tensor" % name for name in inputs) + ") -> Tensor:\n" + "".join("    %s\n" % line for line in lines)
+    a = write_chain.Archive(path)
+    a.add("data.pkl", b"\x80\x02c__torch__.net\nNet\n)\x81}(X\x08\x00\x00\x00training\x89ub.")
+    a.add("code/__torch__/net.py", code.encode(), deflate=True)
+    a.add("constants.pkl", b"\x80\x02).")
+    a.add("version", b"3\n")
+    a.close()
+
+
+def chain(path, n):
+    """Linear and ReLU, n times."""
+    write_chain.write(path, n, 8)
+    return ["x:float32[2,8]"]
+
+
+def statements(path, n):
+    """One operator behind the other."""
+    archive(path, ["x"], ["x%d = torch.add(%s, %d)" % (i, "x%d" % (i - 1) if i else "x", i) for i in range(n)] + ["return x%d" % (n - 1)])
+    return ["x:float32[2,8]"]
+
+
+def inputs(path, n):
+    """Tensors, each of which forward adds to a sum."""
+    names = ["x%d" % i for i in range(n)]
+    archive(path, names, ["y%d = torch.add(%s, x%d)" % (i, "y%d" % (i - 1) if i > 1 else "x0", i) for i in range(1, n)] + ["return y%d" % (n - 1)])
+    return [name + ":float32[2,3]" for name in names]
+
+
+def branches(path, n):
+    """Branches on data, one behind the other."""
+    lines = ["y = x"]
+    for i in range(n):
+        lines += ["if bool(torch.gt(torch.sum(y), %d)):" % i, "  y = torch.relu(y)", "else:", "  y = torch.neg(y)"]
+    archive(path, ["x"], lines + ["return y"])
+    return ["x:float32[2,8]"]
+
+
+def nests(path, n):
+    """Branches inside branches."""
+    lines = []
+    for i in range(n):
+        lines.append("  " * i + "if bool(torch.gt(torch.sum(x), %d)):" % i)
+    lines.append("  " * n + "y = torch.relu(x)")
+    for i in reversed(range(n)):
+        lines += ["  " * i + "else:", "  " * i + "  y = torch.add(x, %d)" % i]
+    archive(path, ["x"], lines + ["return y"])
+    return ["x:float32[2,8]"]
+
+
+def sizes(path, n):
+    """A tensor of dynamic length that is cut in half, rounded, again and again."""
+    lines = []
+    for i in range(n):
+        before = "x%d" % (i - 1) if i else "x"
+        lines += ["n%d = torch.floordiv(torch.size(%s, 0), 2)" % (i, before), "x%d = torch.slice(%s, 0, 0, n%d, 1)" % (i, before, i)]
+    archive(path, ["x"], lines + ["return x%d" % (n - 1)])
+    return ["x:float32[N,3]"]
+
+
+def text(path, n):
+    """Text that a loop makes longer."""
+    archive(path, ["x"], ['s = ""', "for i in range(%d):" % n, '  s0 = torch.add(s, "ab")', "  s = s0", "return torch.add(x, torch.len(s))"])
+    return ["x:float32[2,8]"]
+
+
+def lists(path, n):
+    """A list that is filled, and read item by item."""
+    lines = ["l = annotate(List[Tensor], [])"] + ["_%d = torch.append(l, torch.add(x, %d))" % (i, i) for i in range(n)]
+    archive(path, ["x"], lines + ["return torch.cat(l, 0)"])
+    return ["x:float32[2,8]"]
+
+
+KINDS = {"chain": (chain, 125, "layers"), "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
+         "branches": (branches, 30, "branches"), "nests": (nests, 3, "deep"), "sizes": (sizes, 3, "cuts"), "text": (text, 250, "iterations"),
+         "lists": (lists, 250, "items")}
+
+
+class Work:
+    """Instructions of conversions, in a folder for what they write."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.profile = os.path.join(folder, "callgrind")
+        self.base = {}
+
+    def run(self, program, path, specs):
+        out = os.path.join(self.folder, "out.onnx")
+        command = [program, "-q", "--no-sandbox", path, "-o", out] + [word for spec in specs for word in ("-i", spec)]
+        done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + self.profile, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit("scaling: %s\n%s" % (" ".join(command[:6]), done.stderr[-400:]))
+        return int(re.search(r"I\s+refs:\s+([\d,]+)", done.stderr).group(1).replace(",", ""))
+
+    def of(self, program, path, specs):
+        if program not in self.base:
+            small = os.path.join(TOP, "tests", "cli", "files", "net.pt")
+            self.base[program] = self.run(program, small, ["x:float32[1,3]"])
+        return max(1, self.run(program, path, specs) - self.base[program])
+
+    def phases(self):
+        """Of the last conversion: (what, share of all instructions), without what is done inside another one."""
+        table = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", self.profile], stdout=subprocess.PIPE, text=True, check=True).stdout
+        all_of = {}
+        for line in table.split("\n"):
+            row = re.match(r"\s*([\d,]+) \(\s*[\d.]+%\)\s+\S+?:(\w+)(?:\s|$)", line)
+            if row:
+                all_of[row.group(2)] = max(all_of.get(row.group(2), 0), int(row.group(1).replace(",", "")))
+        whole = int(re.search(r"([\d,]+) \(100.0%\)\s+PROGRAM TOTALS", table).group(1).replace(",", ""))
+        found = [(what, all_of.get(name, 0)) for name, what in PHASES]
+        inside = dict(found)
+        inside["pickles, and the names of weights"] -= inside["the program's text"]      # parsed for the first class in it
+        inside["running it"] -= inside["the module's objects and weights"]
+        return [(what, inside[what] / whole) for what, _ in found]
+
+
+def built(commit, folder):
+    """pt2onnx of a commit, with the flags of a release."""
+    source = os.path.join(folder, "source")
+    os.mkdir(source)
+    files = subprocess.run(["git", "-C", TOP, "archive", commit], stdout=subprocess.PIPE, check=True).stdout
+    subprocess.run(["tar", "-x", "-C", source], input=files, check=True)
+    build = os.path.join(folder, "build")
+    for command in (["cmake", "-S", source, "-B", build], ["cmake", "--build", build, "--target", "pt2onnx", "-j", str(os.cpu_count())]):
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    return os.path.join(build, "pt2onnx")
+
+
+def million(n):
+    return "%.1f M" % (n / 1e6)
+
+
+def measure(work, program, before, name):
+    """(sizes, instructions, is all well) of one kind; printed on the way."""
+    make, least, unit = KINDS[name]
+    points, times = [], []
+    path = os.path.join(work.folder, name + ".pt")
+    for step in range(STEPS + 1):
+        points.append(least << step)
+        times.append(work.of(program, path, make(path, points[-1])))
+    slope = math.log2(times[-1] / times[-2])
+    good = slope <= STEEPEST or name in KNOWN
+    mark = "" if slope <= STEEPEST else "  known" if good else "  MISS"
+    print("%-12s %6d %-11s %10s   twice that %10s   slope %.2f%s" % (name, points[-2], unit, million(times[-2]), million(times[-1]), slope, mark), flush=True)
+    if name == "chain":
+        for what, share in work.phases():
+            print("    %-36s %4.0f %%" % (what, 100 * share))
+    if before:
+        old = work.of(before, path, make(path, points[-1]))
+        good &= times[-1] <= COSTLIER * old
+        print("    before %s, now %s: %.3f times" % (million(old), million(times[-1]), times[-1] / old), flush=True)
+    return points, times, good
+
+
+def draw(path, found):
+    import matplotlib
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plot
+    matplotlib.rcParams["svg.hashsalt"] = "pt2onnx"                 # the same plot, the same bytes
+    figure, axes = plot.subplots(figsize=(7, 4.5), layout="constrained")
+    for name, (points, times, _) in found.items():
+        axes.loglog(points, times, marker=".", label="%s (%s)" % (name, KINDS[name][2]))
+    axes.set_xlabel("size of the program")
+    axes.set_ylabel("instructions")
+    axes.grid(True, alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+    print("wrote %s" % path)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--pt2onnx", default=os.path.join(TOP, "build", "pt2onnx"))
+    p.add_argument("--before", help="another build's pt2onnx")
+    p.add_argument("--compare", help="a commit")
+    p.add_argument("--svg", help="the plot goes here")
+    p.add_argument("--only", choices=sorted(KINDS))
+    o = p.parse_args()
+    print("instructions beyond those of a model of one layer; sizes doubled %d times\n" % STEPS)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Work(folder)
+        before = built(o.compare, folder) if o.compare else o.before
+        found = {name: measure(work, o.pt2onnx, before, name) for name in ([o.only] if o.only else KINDS)}
+    if o.svg:
+        draw(o.svg, found)
+    return 0 if all(good for _, _, good in found.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
