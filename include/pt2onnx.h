@@ -31,7 +31,9 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(PT2ONNX_BUILD)
+#define PT2ONNX_API __declspec(dllexport) /* a program needs no dllimport for functions */
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define PT2ONNX_API __attribute__((visibility("default")))
 #else
 #define PT2ONNX_API

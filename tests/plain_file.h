@@ -3,16 +3,21 @@
 #ifndef PT2ONNX_TESTS_PLAIN_FILE_H
 #define PT2ONNX_TESTS_PLAIN_FILE_H
 
-#include <fcntl.h>
-#include <unistd.h>
+#include <stdio.h>
 
 #include "onnx/wire/model_file.h"
 
+static inline bool put_plain(void *file, const void *p, size_t n)
+{
+    return fwrite(p, 1, n, file) == n;
+}
+
 static inline bool write_plain(Graph *g, const ModelInfo *info, const char *path)
 {
-    Sink sink = { .fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) };
-    bool ok = sink.fd >= 0 && wire_write(g->cx, g, info, &sink, NULL, NULL);
-    return sink.fd >= 0 && close(sink.fd) == 0 && ok;
+    FILE *file = fopen(path, "wb");
+    Sink sink = { .fd = SYS_NONE, .write = put_plain, .user = file };
+    bool ok = file && wire_write(g->cx, g, info, &sink, NULL, NULL);
+    return file && fclose(file) == 0 && ok;
 }
 
 #endif

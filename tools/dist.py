@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""dist.py - packages for Linux into dist/: wheels, archives with the program, the source package, checksums, an SBOM. `make dist` calls it.
+"""dist.py - packages for Linux, Windows and macOS into dist/: wheels, archives with the program, the source package, checksums, an SBOM. `make dist` calls it.
 
     tools/dist.py [--only PATTERN] [--out FOLDER] [--work FOLDER] [--no-check | --twice]
 
 Compiled by zig (tools/zig.cmake), so the machine has no say in what comes out: the same sources give the same bytes in any folder at any
 time. --only takes the targets whose name matches, such as 'x86_64-linux-musl' or 'aarch64*', and leaves out what needs all of them. Each
-thing is looked at after it is made: size, tags, and, on x86_64, that it runs; programs for aarch64 run under qemu-user where that is
-installed. What is there at the end has passed. --twice builds once more in a clone elsewhere and compares. Run it with the Python that `tools/setup dist` makes.
+thing is looked at after it is made: size, tags, and, on x86_64, that it runs; programs for aarch64 run under qemu-user and those for
+Windows under wine where these are installed; those for macOS are looked at only. What is there at the end has passed. --twice builds once more in a clone elsewhere and compares. Run it with the Python that `tools/setup dist` makes.
 """
 import argparse
 import email
@@ -29,7 +29,10 @@ import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TAGS = {"x86_64-linux-gnu.2.17": "manylinux_2_17_x86_64.manylinux2014_x86_64", "aarch64-linux-gnu.2.17": "manylinux_2_17_aarch64.manylinux2014_aarch64",
-        "x86_64-linux-musl": "musllinux_1_2_x86_64", "aarch64-linux-musl": "musllinux_1_2_aarch64"}
+        "x86_64-linux-musl": "musllinux_1_2_x86_64", "aarch64-linux-musl": "musllinux_1_2_aarch64",
+        "x86_64-windows-gnu": "win_amd64", "aarch64-macos.11.0": "macosx_11_0_arm64", "x86_64-macos.11.0": "macosx_11_0_x86_64"}
+LIBRARY = {"linux": "libpt2onnx.so", "windows": "pt2onnx.dll", "macos": "libpt2onnx.dylib"}
+PROGRAM = {"linux": "pt2onnx", "windows": "pt2onnx.exe", "macos": "pt2onnx"}
 MOST = 3_000_000                            # bytes of a wheel
 SPEC = "x:float32[N,1,8,8]"
 CONVERT = "import pt2onnx, sys; pt2onnx.convert(sys.argv[1], sys.argv[2], inputs=[sys.argv[3]], on_note=None)"
@@ -64,6 +67,10 @@ def epoch():
     if "SOURCE_DATE_EPOCH" in os.environ:
         return int(os.environ["SOURCE_DATE_EPOCH"])
     return int(run("git", "-C", TOP, "log", "-1", "--format=%ct"))
+
+
+def system_of(target):
+    return re.match(r"\w+-(linux|windows|macos)", target)[1]
 
 
 def tags_of(target):
@@ -104,6 +111,15 @@ def make_sdist(out):
     run(sys.executable, "-m", "build", "--sdist", "--no-isolation", "--skip-dependency-check", "--outdir", out, TOP)
 
 
+def make_zip(path, root, files, when):
+    """The same as a .zip, which is what Windows opens."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as z:
+        for name in sorted(files):
+            info = zipfile.ZipInfo("%s/%s" % (root, name), time.gmtime(max(when, 315532800))[:6])
+            info.external_attr, info.create_system, info.compress_type = files[name][0] << 16, 3, zipfile.ZIP_DEFLATED
+            z.writestr(info, files[name][1])
+
+
 def make_archive(path, root, files, when):
     """A .tar.gz of {name: (mode, bytes)}, sorted, with nothing of this machine in it."""
     raw = io.BytesIO()
@@ -116,18 +132,23 @@ def make_archive(path, root, files, when):
     path.write_bytes(gzip.compress(raw.getvalue(), mtime=when))
 
 
-def programs_archive(arch, version, folders, out, when):
-    """The static program, the library for glibc, the header, and what the program prints of itself."""
-    program, library = folders[arch + "-linux-musl"] / "pt2onnx", folders[arch + "-linux-gnu.2.17"] / "libpt2onnx.so"
-    files = {"bin/pt2onnx": (0o755, program.read_bytes()), "lib/libpt2onnx.so": (0o755, library.read_bytes())}
+def programs_archive(target, from_target, version, folders, out, when):
+    """The program of one target, the library of another (for Linux: static, and for glibc), the header, and what the program prints of itself."""
+    arch, system = target.split("-")[0], system_of(target)
+    program, library = folders[target] / PROGRAM[system], folders[from_target] / LIBRARY[system]
+    place = "bin" if system == "windows" else "lib"
+    files = {"bin/" + program.name: (0o755, program.read_bytes()), "%s/%s" % (place, library.name): (0o755, library.read_bytes())}
     for name, source in {"include/pt2onnx.h": "include/pt2onnx.h", "LICENSE": "LICENSE", "README.md": "README.md"}.items():
         files[name] = (0o644, (TOP / source).read_bytes())
-    prefix = runner(arch)
+    prefix = runner(target)
     for name, words in PRINTED.items():
-        if prefix is not None:
+        if prefix is not None and system == "linux":
             files[name] = (0o644, subprocess.run([*prefix, program, *words], check=True, stdout=subprocess.PIPE).stdout)
-    root = "pt2onnx-%s-linux-%s" % (version, arch)
-    make_archive(out / (root + ".tar.gz"), root, files, when)
+    root = "pt2onnx-%s-%s-%s" % (version, system, arch)
+    if system == "windows":
+        make_zip(out / (root + ".zip"), root, files, when)
+    else:
+        make_archive(out / (root + ".tar.gz"), root, files, when)
 
 
 def components():
@@ -164,8 +185,14 @@ def write_checksums(out):
 
 # ---- is it right? ----
 
-def runner(arch):
-    """What stands before a program of that machine to run it here; None: it cannot be run."""
+def runner(target):
+    """What stands before a program of that target to run it here; None: it cannot be run."""
+    arch, system = target.split("-")[0], system_of(target)
+    if system == "windows":
+        wine = shutil.which("wine64", path=os.environ.get("PATH", "") + ":/usr/lib/wine")
+        return [wine] if wine and os.uname().machine == "x86_64" else None
+    if system != os.uname().sysname.lower():
+        return None
     if arch == os.uname().machine:
         return []
     qemu = shutil.which("qemu-%s-static" % arch) or shutil.which("qemu-%s" % arch)
@@ -176,14 +203,40 @@ def check_wheel(wheel, target):
     size = wheel.stat().st_size
     if size > MOST:
         raise Failed("%s has %d bytes, more than %d" % (wheel.name, size, MOST))
-    tag = TAGS[target].split(".")[0]
-    shown = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
-    if 'is consistent with the following platform tag: "%s"' % tag not in shown:
-        raise Failed("auditwheel sees another wheel than %s: %s" % (tag, shown))
     with zipfile.ZipFile(wheel) as z:
         said = email.message_from_bytes(z.read(next(n for n in z.namelist() if n.endswith("/WHEEL"))))
     if set(said.get_all("Tag")) != tags_of(target):
         raise Failed("%s has tags %s" % (wheel.name, said.get_all("Tag")))
+    if system_of(target) == "linux":
+        check_tag(wheel, TAGS[target].split(".")[0])
+    else:
+        check_foreign(wheel, target)
+
+
+def check_tag(wheel, tag):
+    shown = " ".join(run(sys.executable, "-m", "auditwheel", "show", wheel).split())
+    if 'is consistent with the following platform tag: "%s"' % tag not in shown:
+        raise Failed("auditwheel sees another wheel than %s: %s" % (tag, shown))
+
+
+def check_foreign(wheel, target):
+    """A library for Windows or macOS is for the right machine and the right release, exports what the header declares and needs only the system's."""
+    import lief
+    system = system_of(target)
+    with zipfile.ZipFile(wheel) as z:
+        binary = lief.parse(list(z.read("pt2onnx/" + LIBRARY[system])))
+    declared = set(re.findall(r"PT2ONNX_API [^;]*?\b(pt2onnx_\w+)\(", (TOP / "include/pt2onnx.h").read_text()))
+    if system == "windows":
+        exported = {e.name for e in binary.get_export().entries}
+        machine, needed = binary.header.machine.name == "AMD64", {i.name.lower() for i in binary.imports}
+        strange = {n for n in needed if not re.match(r"(kernel32|shell32|advapi32|ntdll|api-ms-win-crt-.*)\.dll$", n)}
+    else:
+        exported = {s.name.lstrip("_") for s in binary.exported_symbols}
+        kind = {"aarch64": "ARM64", "x86_64": "X86_64"}[target.split("-")[0]]
+        machine = binary.header.cpu_type.name == kind and list(binary.build_version.minos)[:2] == [11, 0] and (kind != "ARM64" or binary.has_code_signature)
+        strange = {l.name for l in binary.libraries if l.name != "/usr/lib/libSystem.B.dylib" and not l.name.endswith("libpt2onnx.dylib")}
+    if not machine or strange or not declared or exported != declared:
+        raise Failed("%s: machine %s, needs %s, exports differ by %s" % (wheel.name, machine, strange, sorted(exported ^ declared)[:9]))
 
 
 def check_program(program, prefix, folder):
@@ -206,22 +259,27 @@ def check_installed(wheel, expected, folder):
 
 
 def check_target(target, wheel, program):
-    arch, libc = target.split("-")[0], target.split("-")[2]
+    windows, musl = system_of(target) == "windows", target.endswith("musl")
     check_wheel(wheel, target)
-    prefix = runner(arch)
-    if prefix is None or (prefix and libc != "musl"):
+    prefix = runner(target)
+    if prefix is None or (prefix and not musl and not windows):
         say("%s: not run here" % target)
         return
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
+        if windows:
+            os.environ.update(WINEPREFIX=str(folder / "wine"), WINEDEBUG="-all")
         model = check_program(program, prefix, folder)
-        if not prefix and libc != "musl":
+        if not prefix and not musl:
             check_installed(wheel, model, folder)
         command = folder / "command"
-        command.write_text('#!/bin/sh\nexec %s "$@"\n' % " ".join(map(str, [*prefix, program])))
+        # wine reads its words in the locale's encoding
+        given = "env WINEPREFIX=%s WINEDEBUG=-all LC_ALL=C.UTF-8 " % os.environ["WINEPREFIX"] if windows else ""
+        command.write_text('#!/bin/sh\nexec %s%s "$@"\n' % (given, " ".join(map(str, [*prefix, program]))))
         command.chmod(0o755)
-        run(sys.executable, TOP / "tests/cli/run.py", command)
-    say("%s: the tests of the command line pass%s" % (target, " under qemu" if prefix else ""))
+        run(sys.executable, TOP / "tests/cli/run.py", command, *["--windows"] * windows)
+    under = " under wine" if windows else " under qemu" if prefix else ""
+    say("%s: the tests of the command line pass%s" % (target, under))
 
 
 def check_sdist(sdist, folder):
@@ -232,6 +290,11 @@ def check_sdist(sdist, folder):
         raise Failed("%s gives no wheel" % sdist.name)
 
 
+def without_windows(lines):
+    """zig's linker puts the time into what it links for Windows, and cannot be told not to."""
+    return [line for line in lines if "win_amd64" not in line and "-windows-" not in line]
+
+
 def check_again(out, only, when):
     """The last commit, cloned and built in another folder, gives the same bytes."""
     with tempfile.TemporaryDirectory() as name:
@@ -239,7 +302,7 @@ def check_again(out, only, when):
         run("git", "clone", "-q", TOP, there)
         run(sys.executable, there / "tools/dist.py", "--no-check", "--only", only, "--out", there / "o", "--work", there / "w",
             env={**os.environ, "SOURCE_DATE_EPOCH": str(when)})
-        first, second = ((folder / "SHA256SUMS").read_text().splitlines() for folder in (out, there / "o"))
+        first, second = (without_windows((folder / "SHA256SUMS").read_text().splitlines()) for folder in (out, there / "o"))
     if first != second:
         raise Failed("another build differs:\n" + "\n".join(sorted(set(first) ^ set(second))))
     say("a build in another folder gives the same bytes: %d files" % len(first))
@@ -265,12 +328,14 @@ def main():
         say("%s: building" % target)
         folders[target] = make_wheel(target, work / "zlib", work, out)
         if not options.no_check:
-            check_target(target, wheel_of(target, out), folders[target] / "pt2onnx")
+            check_target(target, wheel_of(target, out), folders[target] / PROGRAM[system_of(target)])
     version = re.search(r'^version = "(.+)"', (TOP / "pyproject.toml").read_text(), re.M)[1]
     if len(folders) == len(TAGS):
         make_sdist(out)
-        for arch in ("x86_64", "aarch64"):
-            programs_archive(arch, version, folders, out, when)
+    for target in folders:
+        library = target.replace("-linux-musl", "-linux-gnu.2.17")
+        if library in folders and (library != target or system_of(target) != "linux"):
+            programs_archive(target, library, version, folders, out, when)
     if not options.no_check:
         packages = [*out.glob("*.whl"), *out.glob("pt2onnx-%s.tar.gz" % version)]
         run(sys.executable, "-m", "twine", "check", "--strict", *packages)

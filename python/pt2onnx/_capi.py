@@ -1,6 +1,7 @@
 """_capi.py - include/pt2onnx.h for ctypes: the structs, the functions, errors as exceptions. Knows nothing of torch."""
 import ctypes
 import os
+import sys
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_void_p
 
 ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR, ATTR_GRAPH = range(7)
@@ -94,13 +95,15 @@ class ConversionError(RuntimeError):
         self.status, self.inputs = status, list(inputs)
 
 
+LIBRARY = {"win32": "pt2onnx.dll", "darwin": "libpt2onnx.dylib"}.get(sys.platform, "libpt2onnx.so")
+
+
 def _find():
     here = os.path.dirname(os.path.abspath(__file__))
-    for path in (os.environ.get("PT2ONNX_LIBRARY"), os.path.join(here, "libpt2onnx.so"),
-                 os.path.join(here, "..", "..", "build", "libpt2onnx.so")):
+    for path in (os.environ.get("PT2ONNX_LIBRARY"), os.path.join(here, LIBRARY), os.path.join(here, "..", "..", "build", LIBRARY)):
         if path and os.path.exists(path):
             return path
-    raise ImportError("libpt2onnx.so is missing: build pt2onnx, or set PT2ONNX_LIBRARY to its path")
+    raise ImportError("%s is missing: build pt2onnx, or set PT2ONNX_LIBRARY to its path" % LIBRARY)
 
 
 def _load():

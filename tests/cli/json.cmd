@@ -1,3 +1,4 @@
+# not on Windows: a name there is UTF-16, and cannot hold the byte ff
 # One line for each model, whatever becomes of it; times differ.
 pt2onnx --json net.pt unsupported.pt missing.pt | sed 's/"seconds": [0-9.]*/"seconds": 0/'
 pt2onnx --json net.pt -q -o quiet.onnx | sed 's/"seconds": [0-9.]*/"seconds": 0/'

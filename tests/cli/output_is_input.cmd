@@ -1,3 +1,4 @@
+# not on Windows: symbolic links, which wine follows by itself
 # Nothing that is read is replaced: by its own name, as the weights' file, through links, a rule file.
 pt2onnx() { command pt2onnx -q "$@"; echo $?; }
 cp net.pt y.onnx.data

@@ -1,3 +1,4 @@
+# not on Windows: symbolic links, /dev/null and FIFOs
 # Each is right, or refused before the work: the model that is read here is refused only later.
 pt2onnx() { command pt2onnx -q "$@"; echo $?; }
 pt2onnx unsupported.pt -o ''

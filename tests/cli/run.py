@@ -3,6 +3,7 @@
 
     tests/cli/run.py PROGRAM [NAME.cmd..]             run these, or all
     tests/cli/run.py PROGRAM --rewrite [NAME.cmd..]   write down what they do now; review it like code
+    tests/cli/run.py PROGRAM --windows [NAME.cmd..]   PROGRAM is for Windows: without those that say `# not on Windows: REASON`
 
 Each runs in an empty folder with a copy of files/ in it and `pt2onnx` first on the PATH, in the C locale. Nothing of
 the program's is masked: what it prints must not depend on where, when or as whom it runs. A missing .out or .err means nothing
@@ -11,6 +12,7 @@ is printed, a missing .exit means 0. Python's own library only.
 import difflib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -72,7 +74,9 @@ def compare(script, got):
 def main():
     program, *rest = sys.argv[1:] or sys.exit(__doc__)
     writing = "--rewrite" in rest
-    scripts = [pathlib.Path(a).resolve() for a in rest if a != "--rewrite"] or sorted(HERE.glob("*.cmd"))
+    scripts = [pathlib.Path(a).resolve() for a in rest if not a.startswith("--")] or sorted(HERE.glob("*.cmd"))
+    if "--windows" in rest:
+        scripts = [s for s in scripts if not re.search("^# not on Windows: ", s.read_text(), re.M)]
     failed = 0
     for script in scripts:
         got = execute(program, script)

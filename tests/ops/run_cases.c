@@ -41,7 +41,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -640,7 +639,7 @@ static int run_file(const char *path, const char *emit_to, bool twins, bool show
 /* Make the folder that models are written to; false where that is not possible. */
 static bool make_folder(const char *path)
 {
-    if (mkdir(path, 0777) == 0 || errno == EEXIST)
+    if (sys_make_folder(path) || errno == EEXIST)
         return true;
     fprintf(stderr, "run_cases: cannot make the folder %s: %s\n", path, strerror(errno));
     return false;
