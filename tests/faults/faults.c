@@ -3,11 +3,11 @@
  * more than 64 KB, 128 KB, 256 KB and so on. A small allocation never gives NULL, a large array
  * does: the second reaches what the first cannot, because the first fails at a small one before.
  *
- *     faults MODEL OUT SPEC..
+ *     faults [--stride N] MODEL OUT SPEC..
  *
- * A program of the sanitized build; its src/base is compiled with PT2ONNX_FAULTS. Prints how many
- * conversions failed in each of the three ways; exits with 1 when a failed one left a file, gave no
- * message or called itself our bug. */
+ * --stride N tries each N-th allocation only. A program of the sanitized build; its src/base is
+ * compiled with PT2ONNX_FAULTS. Prints how many conversions failed in each of the three ways; exits
+ * with 1 when a failed one left a file, gave no message or called itself our bug. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,14 +59,14 @@ static void large_from(long n) { fault_over(LARGE, n); }
 static void larger_than(long n) { fault_over((size_t)LARGE << n, 0); }
 
 /* How many conversions fail before one comes through; -1 when one fails badly, or all do. */
-static long failures(char **argv, const pt2onnx_options *o, void (*arm)(long n))
+static long failures(char **argv, const pt2onnx_options *o, void (*arm)(long n), long stride)
 {
     remove(argv[2]); /* of the way before */
-    for (long n = 0; n < ENOUGH; n++) {
+    for (long n = 0; n < ENOUGH; n += stride) {
         arm(n);
         int done = converts(argv, o, n);
         if (done)
-            return done < 0 ? -1 : n;
+            return done < 0 ? -1 : n / stride;
     }
     report("still no success", ENOUGH, NULL);
     return -1;
@@ -74,16 +74,22 @@ static long failures(char **argv, const pt2onnx_options *o, void (*arm)(long n))
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: faults MODEL OUT SPEC..\n");
+    long stride = 1;
+    if (argc > 2 && strcmp(argv[1], "--stride") == 0) {
+        stride = atol(argv[2]);
+        argv += 2;
+        argc -= 2;
+    }
+    if (argc < 3 || stride < 1) {
+        fprintf(stderr, "usage: faults [--stride N] MODEL OUT SPEC..\n");
         return 2;
     }
     pt2onnx_options o = PT2ONNX_OPTIONS;
     o.inputs = (const char *const *)argv + 3;
     o.n_inputs = (size_t)(argc - 3);
-    long all = failures(argv, &o, all_from);
-    long large = all < 0 ? -1 : failures(argv, &o, large_from);
-    long sizes = large < 0 ? -1 : failures(argv, &o, larger_than);
+    long all = failures(argv, &o, all_from, stride);
+    long large = all < 0 ? -1 : failures(argv, &o, large_from, 1);
+    long sizes = large < 0 ? -1 : failures(argv, &o, larger_than, 1);
     if (sizes < 0)
         return 1;
     printf("%ld allocations failed in turn, %ld large arrays, %ld sizes\n", all, large, sizes);

@@ -2,6 +2,7 @@
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 import torch
@@ -9,16 +10,19 @@ import torch
 import oracle
 from conftest import build
 
+sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import write_chain                                                  # noqa: E402
+
 
 @pytest.fixture(scope="session")
 def faults():
     return build("build-asan", "faults", "-DPT2ONNX_SANITIZE=ON")
 
 
-def failed(faults, model, folder, specs):
-    """How many conversions failed: by each allocation, by each large array, by the size of arrays."""
+def failed(faults, model, folder, specs, stride=1):
+    """How many conversions failed: by each stride-th allocation, by each large array, by the size of arrays."""
     folder.mkdir(exist_ok=True)
-    done = subprocess.run([faults, str(model), str(folder / "model.onnx"), *specs], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
+    done = subprocess.run([faults, "--stride", str(stride), str(model), str(folder / "model.onnx"), *specs], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert os.listdir(folder) == ["model.onnx"]
     return [int(n) for n in re.findall(r"\d+", done.stdout)]
@@ -37,6 +41,31 @@ def test_each_allocation_of_an_example(name, faults, tmp_path):
     all_of_them, _, _ = failed(faults, os.path.join(oracle.TOP, "examples", name), tmp_path, [])
     assert all_of_them >= 10
     oracle.check(tmp_path / "model.onnx")
+
+
+class Force(torch.nn.Module):
+    """A gradient: its nodes are made from those that are there, by formulas that are read when they are first needed."""
+
+    def forward(self, x):
+        x.requires_grad_(True)
+        g = torch.autograd.grad([torch.max_pool1d(x, 2).tanh().sum()], [x])[0]
+        assert g is not None
+        return g
+
+
+def test_allocations_of_a_gradient(faults, tmp_path):
+    model = tmp_path / "force.pt"
+    torch.jit.script(Force()).save(model)
+    all_of_them, _, _ = failed(faults, model, tmp_path / "out", ["x:float32[N,2,8]"], stride=7)
+    assert all_of_them >= 10
+
+
+def test_allocations_of_a_large_model(faults, tmp_path):
+    """100 MB of weights, which are copied from file to file: what fails comes before."""
+    write_chain.write(str(tmp_path / "large.pt"), 31, 900)
+    all_of_them, large, _ = failed(faults, tmp_path / "large.pt", tmp_path / "out", ["x:float32[3,900]"], stride=101)
+    assert all_of_them >= 10 and large >= 1
+    assert (tmp_path / "out" / "model.onnx").stat().st_size > 100e6
 
 
 class Groups(torch.nn.Module):
