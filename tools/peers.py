@@ -8,6 +8,7 @@ made, nothing exported: what the peak has of PyTorch and the model). MODEL is a 
 below. The clock runs for export() only. An archive that the newer exporter cannot read is given to it as the module that it
 was made of.
 """
+import collections
 import json
 import logging
 import os
@@ -49,12 +50,13 @@ class Residual(nn.Module):
 
 def resnet18():
     """The network of He et al. with 18 layers, seeded: no torchvision is needed that fits this torch."""
-    stages, width = [], 64
-    for out in (64, 128, 256, 512):
-        stages.append(nn.Sequential(Residual(width, out, 1 if out == 64 else 2), Residual(out, out, 1)))
+    parts = {"conv1": nn.Conv2d(3, 64, 7, 2, 3, bias=False), "bn1": nn.BatchNorm2d(64), "relu": nn.ReLU(), "maxpool": nn.MaxPool2d(3, 2, 1)}
+    width = 64
+    for i, out in enumerate((64, 128, 256, 512), 1):
+        parts[f"layer{i}"] = nn.Sequential(Residual(width, out, 1 if out == 64 else 2), Residual(out, out, 1))
         width = out
-    stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
-    return nn.Sequential(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 1000))
+    parts.update(avgpool=nn.AdaptiveAvgPool2d(1), flatten=nn.Flatten(), fc=nn.Linear(512, 1000))
+    return nn.Sequential(collections.OrderedDict(parts))
 
 
 class Words(nn.Module):
