@@ -142,9 +142,9 @@ fleet-test:             ## examples/fleet.py on two workers of Ray, one of which
 	$(MAKE) --no-print-directory build
 	.venv-fleet/bin/python tests/fleet/test_fleet.py --pt2onnx $(BUILD)/pt2onnx
 
-dist:                   ## packages for Linux into dist/: wheels, programs, sources, checksums, an SBOM; see docs/platforms.md
+dist:                   ## packages into dist/: wheels, programs, Debian's, npm's, sources, an SBOM: ONLY=deb TWICE=1; see docs/platforms.md
 	tools/setup dist
-	.venv-dist/bin/python tools/dist.py $(if $(ONLY),--only '$(ONLY)')
+	.venv-dist/bin/python tools/dist.py $(if $(ONLY),--only '$(ONLY)') $(if $(TWICE),--twice) $(if $(TAG),--tag '$(TAG)')
 
 clean:                  ## remove what was built; environments and models stay
 	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm build-dist build-docs web/dist dist

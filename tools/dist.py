@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""dist.py - packages for Linux, Windows and macOS into dist/: wheels, archives with the program, the source package, checksums, an SBOM. `make dist` calls it.
+"""dist.py - packages for Linux, Windows and macOS into dist/: wheels, archives with the program, Debian's, npm's, the source package, checksums, an SBOM. `make dist` calls it.
 
-    tools/dist.py [--only PATTERN] [--out FOLDER] [--work FOLDER] [--no-check | --twice]
+    tools/dist.py [--only PATTERN] [--out FOLDER] [--work FOLDER] [--no-check | --twice] [--tag TAG]
 
 Compiled by zig (tools/zig.cmake), so the machine has no say in what comes out: the same sources give the same bytes in any folder at any
-time. --only takes the targets whose name matches, such as 'x86_64-linux-musl' or 'aarch64*', and leaves out what needs all of them. Each
+time. --only takes the targets whose name matches, such as 'x86_64-linux-musl', 'aarch64*', 'deb' or 'npm', and leaves out what needs all of them. Each
 thing is looked at after it is made: size, tags, and, on x86_64, that it runs; programs for aarch64 run under qemu-user and those for
-Windows under wine where these are installed; those for macOS are looked at only. What is there at the end has passed. --twice builds once more in a clone elsewhere and compares. Run it with the Python that `tools/setup dist` makes.
+Windows under wine where these are installed; those for macOS are looked at only. What is there at the end has passed. --twice builds once more in a clone elsewhere and compares. --tag fails
+at once where that is not the name of this version's tag. Run it with the Python that `tools/setup dist` makes.
 """
 import argparse
+import ast
 import email
 import fnmatch
 import gzip
@@ -24,7 +26,6 @@ import sys
 import tarfile
 import tempfile
 import time
-import venv
 import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -38,6 +39,9 @@ SPEC = "x:float32[N,1,8,8]"
 CONVERT = "import pt2onnx, sys; pt2onnx.convert(sys.argv[1], sys.argv[2], inputs=[sys.argv[3]], on_note=None)"
 PRINTED = {"share/man/man1/pt2onnx.1": ["help", "man"], "share/bash-completion/completions/pt2onnx": ["completions", "bash"],
            "share/zsh/site-functions/_pt2onnx": ["completions", "zsh"], "share/fish/vendor_completions.d/pt2onnx.fish": ["completions", "fish"]}
+
+
+OTHERS = ("deb", "npm")                     # targets that zig does not build
 
 
 class Failed(Exception):
@@ -151,6 +155,17 @@ def programs_archive(target, from_target, version, folders, out, when):
         make_archive(out / (root + ".tar.gz"), root, files, when)
 
 
+def make_npm(work, out):
+    """The npm package, by emscripten and npm, of the folder of web/ that holds it."""
+    built, packed = work / "wasm", work / "npm"
+    run("emcmake", "cmake", "-S", TOP / "web/wasm", "-B", built, "-DZLIB=%s" % (work / "zlib"))
+    run("cmake", "--build", built, "-j", os.cpu_count())
+    run("node", "build.mjs", "--wasm", built, "--npm", packed, cwd=TOP / "web")
+    run("npm", "pack", "--silent", "--pack-destination", out, cwd=packed)
+    package, = out.glob("pt2onnx-*.tgz")
+    return package.rename(out / package.name.replace("pt2onnx-", "pt2onnx-npm-"))
+
+
 def components():
     """What of others is inside: zlib, the graph layout of `pt2onnx view`, and the C library of the static programs."""
     checksum, archive = (TOP / "tools/zlib.sha256").read_text().split()
@@ -167,13 +182,17 @@ def components():
 
 
 def make_sbom(path, version, when):
-    compiler = {"type": "application", "name": "zig", "version": run(zig(), "version").strip()}
+    compilers = [{"type": "application", "name": "zig", "version": run(zig(), "version").strip()}]
+    if list(path.parent.glob("pt2onnx-npm-*.tgz")):
+        compilers.append({"type": "application", "name": "emscripten", "version": run("emcc", "-dumpversion").strip()})
+    if list(path.parent.glob("*.deb")):
+        compilers.append({"type": "application", "name": "gcc", "version": run("gcc", "-dumpfullversion").strip()})
     parts = sorted(components(), key=lambda c: c["name"])
     for part in parts:
         part["bom-ref"] = part["name"]
     own = {"type": "application", "bom-ref": "pt2onnx", "name": "pt2onnx", "version": version, "licenses": [{"license": {"id": "Apache-2.0"}}]}
     bom = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
-           "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when)), "tools": {"components": [compiler]}, "component": own},
+           "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when)), "tools": {"components": compilers}, "component": own},
            "components": parts, "dependencies": [{"ref": "pt2onnx", "dependsOn": [p["bom-ref"] for p in parts]}]}
     path.write_text(json.dumps(bom, indent=1) + "\n")
 
@@ -246,16 +265,41 @@ def check_program(program, prefix, folder):
     return model.read_bytes()
 
 
+def pythons():
+    """{minor version: interpreter} of each Python from 3.8 on that is on the PATH or that pyenv has."""
+    pyenv = pathlib.Path(os.environ.get("PYENV_ROOT", pathlib.Path.home() / ".pyenv"))
+    paths = [sys.executable, *filter(None, (shutil.which("python3.%d" % n) for n in range(8, 30))), *sorted(pyenv.glob("versions/3.*/bin/python"))]
+    found = {}
+    for path in paths:
+        done = subprocess.run([str(path), "-c", "import ensurepip, sys, venv; print(sys.version_info[1])"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if done.returncode == 0 and int(done.stdout) >= 8:
+            found.setdefault(int(done.stdout), path)
+    return found
+
+
+def check_syntax(wheel):
+    """No module has syntax that Python 3.8 lacks, as far as ast knows."""
+    with zipfile.ZipFile(wheel) as z:
+        for name in z.namelist():
+            if name.endswith(".py"):
+                ast.parse(z.read(name), name, feature_version=(3, 8))
+
+
 def check_installed(wheel, expected, folder):
-    """In an environment that has nothing else the package and the program give the bytes that another build gave."""
-    venv.create(folder / "venv", with_pip=True)
-    python = folder / "venv/bin/python"
-    run(python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", wheel)
-    model = folder / "p.onnx"
+    """In environments that have nothing else, one for each Python here, the package and the program give the bytes of another build."""
+    check_syntax(wheel)
     env = {k: v for k, v in os.environ.items() if not k.startswith(("PT2ONNX", "PYTHON"))}
-    run(python, "-c", CONVERT, TOP / "examples/digits_cnn.pt", model, SPEC, cwd=folder, env=env)
-    if model.read_bytes() != expected or check_program(folder / "venv/bin/pt2onnx", [], folder) != expected:
-        raise Failed("%s, installed, writes another model" % wheel.name)
+    found = pythons()
+    for minor, path in sorted(found.items()):
+        there = folder / ("python3.%d" % minor)
+        run(path, "-m", "venv", there)
+        python = there / "bin/python"
+        run(python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", wheel)
+        model = there / "p.onnx"
+        run(python, "-c", CONVERT, TOP / "examples/digits_cnn.pt", model, SPEC, cwd=folder, env=env)
+        if model.read_bytes() != expected or check_program(there / "bin/pt2onnx", [], folder) != expected:
+            raise Failed("%s, installed into Python 3.%d, writes another model" % (wheel.name, minor))
+    say("%s: installed into Python %s" % (wheel.name, ", ".join("3.%d" % minor for minor in sorted(found))))
 
 
 def check_target(target, wheel, program):
@@ -282,6 +326,48 @@ def check_target(target, wheel, program):
     say("%s: the tests of the command line pass%s" % (target, under))
 
 
+def check_npm(package, folder):
+    """Installed into an empty folder its program converts the example; the bytes."""
+    (folder / "package.json").write_text("{}")
+    run("npm", "install", "--silent", "--offline", "--no-audit", "--no-fund", package, cwd=folder)
+    return check_program(folder / "node_modules/.bin/pt2onnx", [], folder)
+
+
+def check_deb(out, folder):
+    """Debian's packages, installed into a system that has nothing else, where embed.c is built and converts too; the bytes."""
+    root, inside = folder / "root", folder / "root/srv"
+    release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)[1]
+    run("mmdebstrap", "--variant=apt", "--include=gcc,libc6-dev,pkgconf,zlib1g-dev", release, root)
+    before = run("chroot", root, "find", "/usr", "/etc", "-name", "*pt2onnx*")
+    for path in [*out.glob("*.deb"), TOP / "examples/digits_cnn.pt"]:
+        shutil.copy(path, inside)
+    run("chroot", root, "sh", "-c", "dpkg -i /srv/*.deb")
+    run("chroot", root, "pt2onnx", "-q", "/srv/digits_cnn.pt", "-o", "/srv/program.onnx", "-i", SPEC)
+    run("chroot", root, "sh", "-c", "cc /usr/share/doc/libpt2onnx-dev/examples/embed.c -o /srv/embed $(pkg-config --cflags --libs pt2onnx)")
+    run("chroot", root, "/srv/embed", "/srv/digits_cnn.pt", "/srv/library.onnx", SPEC)
+    model = (inside / "program.onnx").read_bytes()
+    if model != (inside / "library.onnx").read_bytes():
+        raise Failed("Debian's program and library write two models")
+    run("chroot", root, "sh", "-c", "dpkg --purge libpt2onnx-dev libpt2onnx1 pt2onnx")
+    left = run("chroot", root, "find", "/usr", "/etc", "-name", "*pt2onnx*")
+    if left != before:
+        raise Failed("purged, Debian's packages leave %s" % left)
+    return model
+
+
+def make_other(target, work, out, checked):
+    """Debian's packages or npm's, and what the example becomes with them; None: it is not looked at."""
+    package = run(TOP / "tools/deb", out, work / "deb") if target == "deb" else make_npm(work, out)
+    if not checked or (target == "deb" and (os.geteuid() != 0 or not shutil.which("mmdebstrap"))):
+        say("%s: not installed" % target)
+        return None
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        model = check_deb(out, folder) if target == "deb" else check_npm(package, folder)
+    say("%s: installed where nothing else is, it converts" % target)
+    return model
+
+
 def check_sdist(sdist, folder):
     """What is in it is enough to build; unoptimised, because only that is asked."""
     run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "-w", folder,
@@ -300,6 +386,8 @@ def check_again(out, only, when):
     with tempfile.TemporaryDirectory() as name:
         there = pathlib.Path(name) / "elsewhere"
         run("git", "clone", "-q", TOP, there)
+        if (TOP / "web/node_modules").exists():
+            shutil.copytree(TOP / "web/node_modules", there / "web/node_modules", symlinks=True)
         run(sys.executable, there / "tools/dist.py", "--no-check", "--only", only, "--out", there / "o", "--work", there / "w",
             env={**os.environ, "SOURCE_DATE_EPOCH": str(when)})
         first, second = (without_windows((folder / "SHA256SUMS").read_text().splitlines()) for folder in (out, there / "o"))
@@ -315,7 +403,11 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, default=TOP / "build-dist")
     parser.add_argument("--no-check", action="store_true")
     parser.add_argument("--twice", action="store_true")
+    parser.add_argument("--tag")
     options = parser.parse_args()
+    version = re.search(r'^version = "(.+)"', (TOP / "pyproject.toml").read_text(), re.M)[1]
+    if options.tag and options.tag != "v" + version:
+        raise Failed("the tag %s is not v%s, the version of these sources" % (options.tag, version))
     out, work = options.out.resolve(), options.work.resolve()
     when = epoch()
     os.environ["SOURCE_DATE_EPOCH"] = str(when)
@@ -329,7 +421,12 @@ def main():
         folders[target] = make_wheel(target, work / "zlib", work, out)
         if not options.no_check:
             check_target(target, wheel_of(target, out), folders[target] / PROGRAM[system_of(target)])
-    version = re.search(r'^version = "(.+)"', (TOP / "pyproject.toml").read_text(), re.M)[1]
+    models = {}
+    for target in fnmatch.filter(OTHERS, options.only):
+        say("%s: building" % target)
+        models[target] = make_other(target, work, out, not options.no_check)
+    if len(set(models.values()) - {None}) > 1:
+        raise Failed("packages write different models: %s" % ", ".join(models))
     if len(folders) == len(TAGS):
         make_sdist(out)
     for target in folders:
@@ -338,7 +435,8 @@ def main():
             programs_archive(target, library, version, folders, out, when)
     if not options.no_check:
         packages = [*out.glob("*.whl"), *out.glob("pt2onnx-%s.tar.gz" % version)]
-        run(sys.executable, "-m", "twine", "check", "--strict", *packages)
+        if packages:
+            run(sys.executable, "-m", "twine", "check", "--strict", *packages)
         for sdist in out.glob("pt2onnx-%s.tar.gz" % version):
             with tempfile.TemporaryDirectory() as folder:
                 check_sdist(sdist, pathlib.Path(folder))

@@ -14,7 +14,7 @@ from conftest import UNOPTIMISED, objects_of_before
 # Nothing is fetched, and no optimisation: that the sources build is looked at, not how fast they are.
 QUICK = {"PIP_NO_INDEX": "1", "CMAKE_BUILD_TYPE": "None", "CFLAGS": UNOPTIMISED, "PT2ONNX_PYTHON": "", "MAKEFLAGS": ""}
 PARTS = ("CMakeLists.txt", "LICENSE", "Makefile", "README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml", ".clang-format", "cli", "docs", "examples",
-         "include", "python", "src", "tests", "tools", "web")
+         "include", "packaging", "python", "src", "tests", "tools", "web")
 NOBODY = 65534
 
 

@@ -15,6 +15,7 @@ begins CMakeLists.txt "project(pt2onnx VERSION $version "
 begins pyproject.toml "version = \"$version\""
 begins python/pt2onnx/__init__.py "__version__ = \"$version\""
 begins web/npm/package.json "  \"version\": \"$version\""
+begins packaging/debian/changelog "pt2onnx ($version-"
 begins CHANGELOG.md "## Unreleased"
 grep -qE "^## $(echo "$version" | sed 's/\./\\./g')( |\$)" CHANGELOG.md || { echo "CHANGELOG.md has no section $version"; failed=1; }
 said=$("$(dirname "$2")/pt2onnx" --version)
