@@ -70,14 +70,26 @@ static bool all_equal(Ctx *cx, const Const *k, uint8_t *tile)
     return true;
 }
 
+/* Is k one element, seen many times, as expand() makes it? */
+static bool is_repeated(const Const *k)
+{
+    for (int i = 0; i < k->rank; i++)
+        if (k->dims[i] != 1 && (!k->strides || k->strides[i] != 0))
+            return false;
+    return true;
+}
+
 /* "value": 0 or "values": [1, 2]; *put is false where k is neither small nor of equal elements. */
 static bool put_value(Graph *g, const Const *k, Buf *b, bool *put)
 {
     int64_t n = const_numel(k);
     bool small = n <= LISTED;
     *put = false;
-    if (!has_number(k->dtype) || !(small || const_contiguous(k)))
-        return true;
+    if (!small && is_repeated(k))
+        for (int i = 0; k && i < k->rank; i++)
+            k = const_slice(g->cx, k, i, 0, 1, 1);
+    if (!k || !has_number(k->dtype) || !(small || const_contiguous(k)))
+        return k != NULL;
     uint8_t *data = new_array(g->cx, uint8_t, TILE);
     if (!data || (small && !const_read(g->cx, k, data)))
         return false;
