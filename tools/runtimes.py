@@ -10,7 +10,7 @@ optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_
 too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the faster
 of the two others, as the files are and through onnxslim and the optimizer where these help. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime. Exit code 1 where
 ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
-where a reader fails or is wrong, does better with the file of ts, and KNOWN does not say why.
+where a reader fails or is wrong, does better with the file of ts (of dy where ts exports none), and KNOWN does not say why.
 """
 import argparse
 import collections
@@ -412,7 +412,7 @@ def readings(folder, record, o, name, readers):
     for reader in readers:
         dynamic = reader == "openvino_batch"
         path = converted(folder, o.pt2onnx, name, 18, dynamic)
-        theirs = None if dynamic else exported(folder, "ts", name, 18)
+        theirs = None if dynamic else exported(folder, "ts", name, 18) or exported(folder, "dy", name, 18)
 
         def ask(file):
             return record.get("read %s %s %s" % (reader, digest(file), here), lambda: read_by(reader, file, values, kind))
