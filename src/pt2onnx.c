@@ -616,7 +616,7 @@ static bool send(Call *c, Buf *b)
     if (text && !c->s.o.show_json)
         text = text_printable(cx, text, SIZE_MAX - 1);
     return !ctx_failed(cx) &&
-        (text->len == 0 || c->write(c->user, text->s, text->len) == 0 ||
+        (b->n == 0 || c->write(c->user, text->s, text->len) == 0 ||
          fail(cx, E_IO, "the output was refused"));
 }
 

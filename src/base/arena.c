@@ -2,8 +2,7 @@
  *
  * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has
  * one of its own, so that it can grow where it stands (pages.c) and go when it is outgrown. The
- * chunks of an evaluation that has restarted serve the next one. A small array that is given back
- * while its chunk is still the newest serves the next allocation of its size.
+ * chunks of an evaluation that has restarted serve the next one.
  *
  * A small allocation never fails, so that code need not test each one. When malloc refuses, an
  * arena falls back on a reserve made with it, which was never touched before; when the user's limit
@@ -32,7 +31,6 @@ enum {
     BLOCK_MIN = 16 << 10, /* arrays from this size on are blocks */
 #endif
     RESERVE = 1 << 20,
-    GIVEN_MAX = 1 << 10, /* arrays of up to this size are given back one by one */
 };
 
 typedef struct Chunk {
@@ -57,19 +55,13 @@ typedef struct Dense {
     size_t left;
 } Dense;
 
-/* A small array that was given back, in its own bytes. */
-typedef struct Given {
-    struct Given *next;
-} Given;
-
 struct Arena {
     Chunk *newest, *reserve;
     Dense dense;
-    Given *given[GIVEN_MAX / ALIGN + 1]; /* by size in units of ALIGN */
-    Chunk *spare;                        /* to be used again, empty */
-    Block *blocks;                       /* newest first */
-    uint64_t n_block;                    /* made so far */
-    size_t bytes; /* of chunks in use and blocks, but for the untouched reserve */
+    Chunk *spare;     /* to be used again, empty */
+    Block *blocks;    /* newest first */
+    uint64_t n_block; /* made so far */
+    size_t bytes;     /* of chunks in use and blocks, but for the untouched reserve */
     size_t next_size;
     bool spent;
     bool no_block; /* malloc has refused one: an array of that size may lie in a chunk */
@@ -130,21 +122,11 @@ static bool make_room(Arena *a, size_t room)
     return room <= a->reserve->size;
 }
 
-static void *take_given(Arena *a, size_t size)
-{
-    Given **list = &a->given[size / ALIGN];
-    Given *p = *list;
-    *list = p->next;
-    return memset(p, 0, size);
-}
-
 /* NULL when the newest chunk has no room. */
 static inline void *bump(Arena *a, size_t size)
 {
     Chunk *c = a->newest;
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    if (size <= GIVEN_MAX && a->given[size / ALIGN])
-        return take_given(a, size);
     if (!c || c->size - c->used < size)
         return NULL;
     uint8_t *p = c->at + c->used;
@@ -282,7 +264,6 @@ ArenaMark arena_mark(const Arena *a)
 
 void arena_reset(Arena *a, ArenaMark m)
 {
-    memset(a->given, 0, sizeof a->given);
     while (a->newest && a->newest != m.chunk)
         drop_newest(a);
     if (a->newest)
@@ -390,35 +371,11 @@ void *mem_copy(Ctx *cx, const void *from, size_t n)
     return p;
 }
 
-/* The arena whose newest chunk p lies in, or NULL: of older chunks nothing is given back. */
-static Arena *arena_of(const Ctx *cx, const void *p)
-{
-    Arena *const arenas[] = { cx->run, cx->keep };
-    for (size_t i = 0; i < COUNT(arenas); i++) {
-        const Chunk *c = arenas[i]->newest;
-        if (c && (uintptr_t)p - (uintptr_t)c->at < c->used)
-            return arenas[i];
-    }
-    return NULL;
-}
-
-static void give_small(Ctx *cx, void *p, size_t n)
-{
-    Arena *a = n > 0 && n <= GIVEN_MAX ? arena_of(cx, p) : NULL;
-    if (!a)
-        return;
-    Given **list = &a->given[(n + ALIGN - 1) / ALIGN];
-    *(Given *)p = (Given){ *list };
-    *list = p;
-}
-
 void mem_give(Ctx *cx, const void *p, size_t n)
 {
     Block *b = p ? block_of(cx, p, n) : NULL;
     if (b)
         block_free(b);
-    else if (p)
-        give_small(cx, MUTABLE(void, p), n);
 }
 
 /* A failure comes before the block moves: the error's strings and places may lie in the block. */
@@ -448,8 +405,8 @@ void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size)
     void *p = mem_alloc(cx, bytes);
     if (p && n)
         memcpy(p, old, n * size);
-    if (p)
-        mem_give(cx, old, n * size);
+    if (p && b)
+        block_free(b);
     return p;
 }
 

@@ -113,7 +113,7 @@ Buf buf_new(Ctx *cx);
 void buf_add(Buf *b, const void *p, size_t n);
 void buf_str(Buf *b, const char *s);
 void buf_fmt(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-Str buf_done(Buf *b); /* interned; b is empty again */
+Str buf_done(Buf *b); /* interned */
 
 /* The shortest decimal text that reads back as v, spelt as Python's repr but without ".0": "1",
  * "0.1", "1e-05", "inf",

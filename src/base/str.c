@@ -237,10 +237,4 @@ void buf_fmt(Buf *b, const char *fmt, ...)
     b->n += (size_t)n;
 }
 
-Str buf_done(Buf *b)
-{
-    Str s = str_n(b->cx, b->s, b->n);
-    mem_give(b->cx, b->s, b->cap);
-    *b = buf_new(b->cx);
-    return s;
-}
+Str buf_done(Buf *b) { return str_n(b->cx, b->s, b->n); }

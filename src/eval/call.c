@@ -260,9 +260,7 @@ static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, 
     all[0] = (OpArg){ NULL, { .tag = V_OBJ, .obj = o } };
     if (n)
         memcpy(all + 1, args, n * sizeof *args);
-    bool ok = call_function(ev, fn, all, n + 1, out);
-    mem_give(ev->cx, all, (n + 1) * sizeof *all);
-    return ok;
+    return call_function(ev, fn, all, n + 1, out);
 }
 
 /* Calls the method, with the module's path pushed if o is a module. */

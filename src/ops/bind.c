@@ -278,7 +278,6 @@ BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, boo
         return BIND_FAILED;
     bool fits = bind_positional(&b, s, args, n, *bound, given) &&
         bind_keywords(&b, s, args, n, *bound, given) && bind_defaults(&b, s, *bound, given);
-    mem_give(g->cx, given, (size_t)(s->n_param + 1) * sizeof *given);
     if (why)
         *why = b.why;
     if (ctx_failed(g->cx))

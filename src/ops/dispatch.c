@@ -765,7 +765,6 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
         self_by_place(rest, n_rest);
     Outs outs = take_outs(op->cx, e, rest, &n_rest);
     Value v = call_form(op, e, form, outs.n ? NULL : overload, rest, n_rest);
-    mem_give(op->cx, rest, (n + 1) * sizeof *rest);
     if (outs.n && val_ok(v))
         return store_in_outs(op, outs, v);
     return out && val_ok(v) ? store_in_out(op, out, v) : v;

@@ -88,27 +88,6 @@ static void a_large_array_grows_where_others_stand(void **state)
     other[0] = 1;
 }
 
-/* Of the same size in memory, zeroed. What was given back behind a mark goes with it. */
-static void a_small_array_given_back_serves_again(void **state)
-{
-    Ctx *cx = *state;
-    uint8_t *a = new_array(cx, uint8_t, 40);
-    memset(a, 7, 40);
-    mem_give(cx, a, 40);
-    uint8_t *other = new_array(cx, uint8_t, 24);
-    uint8_t *b = new_array(cx, uint8_t, 48);
-    assert_ptr_not_equal(other, a);
-    assert_ptr_equal(b, a);
-    for (size_t i = 0; i < 48; i++)
-        assert_int_equal(b[i], 0);
-    ArenaMark m = arena_mark(cx->run);
-    mem_give(cx, new_array(cx, uint8_t, 40), 40);
-    arena_reset(cx->run, m);
-    uint8_t *first = new_array(cx, uint8_t, 40);
-    uint8_t *second = new_array(cx, uint8_t, 40);
-    assert_ptr_not_equal(first, second);
-}
-
 static void dense_memory_lies_together_and_goes_with_its_mark(void **state)
 {
     Ctx *cx = *state;
@@ -228,7 +207,6 @@ int main(void)
         TEST(an_array_grows_with_its_items),
         TEST(an_outgrown_array_is_given_back),
         TEST(a_large_array_grows_where_others_stand),
-        TEST(a_small_array_given_back_serves_again),
         TEST(dense_memory_lies_together_and_goes_with_its_mark),
         TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),
