@@ -11,6 +11,7 @@ The Chinese page of the same name takes its blocks from the English one with --r
 imported once, and each `python` of a page is a fork of this process."""
 import argparse
 import difflib
+import importlib.util
 import os
 import pathlib
 import re
@@ -26,6 +27,7 @@ PAGES = ROOT / "docs" / "tutorials"
 CHINESE = ROOT / "docs" / "zh-CN" / "tutorials"
 BLOCK = re.compile(r"^```(\w+)?(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.M | re.S)
 SECONDS = 300
+PACKAGES = pathlib.Path(importlib.util.find_spec("torch").origin).parents[1]
 
 
 class Failed(Exception):
@@ -77,7 +79,8 @@ def run(command, folder, env):
             subprocess.run(command, shell=True, cwd=folder, env=env, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=SECONDS)
         out.seek(0)
         text = out.read().decode()
-    text = re.sub(r"[^\s(]*/site-packages/", "", text.replace(str(folder) + "/", ""))
+    for place in (folder, PACKAGES):
+        text = text.replace("%s/" % place, "")
     return text.rstrip()
 
 

@@ -181,10 +181,15 @@ def test_what_float32_itself_does_is_said_to_be_its(tmp_path):
     assert found.outputs[0].noise > 0.1 * found.outputs[0].want.scale, "this example does not cancel"
 
 
+def with_package():
+    """The environment of a process that finds pt2onnx where it is, installed or not."""
+    return {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(pt2onnx.__file__))}
+
+
 def test_the_command(network, tmp_path):
     script = tmp_path / "mine.py"
     script.write_text("import torch\nclass M(torch.nn.Module):\n    def forward(self, x, k: int = 2):\n        y = x * k\n        return torch.relu(y)\ndef build():\n    return M()\n")
-    env = {**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(pt2onnx.__file__))}
+    env = with_package()
     page = tmp_path / "page.html"
     done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", "%s:build" % script, "float32[2,3]", "--html", str(page)], env=env, capture_output=True, text=True)
     assert done.returncode == 0 and "gives what torch gives" in done.stdout, done.stdout + done.stderr
@@ -217,7 +222,7 @@ def test_state_is_as_saved(tmp_path):
     saved, made = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx")
     torch.jit.script(Counts().eval()).save(saved)
     pt2onnx.convert(saved, made, inputs=["x:float32[3]"], on_note=None)
-    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", saved, made], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", saved, made], env=with_package(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 0, done.stdout
     assert pt2onnx.compare(torch.jit.load(saved), (torch.ones(3),), made).ok
 
