@@ -147,7 +147,7 @@ dist:                   ## packages into dist/: wheels, programs, Debian's, npm'
 	.venv-dist/bin/python tools/dist.py $(if $(ONLY),--only '$(ONLY)') $(if $(TWICE),--twice) $(if $(TAG),--tag '$(TAG)')
 
 clean:                  ## remove what was built; environments and models stay
-	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wasm build-dist build-docs web/dist dist
+	rm -rf $(BUILD) build-asan build-clang build-fuzz build-broken build-mutants build-wheel build-wasm build-dist build-docs web/dist dist
 
 help:                   ## this list
 	@sed -n 's/^\([a-z-]*\):  *## /  make \1\t/p' Makefile | expand -t 20

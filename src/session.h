@@ -53,7 +53,7 @@ void symbolics_register(Session *s);
 MUST_USE bool show_program(Session *s, Program *p, Buf *out);
 MUST_USE bool show_onnx(Session *s, Buf *out);
 
-/* view.c */
+/* view_page.c */
 /* The page of a model, into s->model or the stream; g NULL: s->src is an ONNX file. */
 MUST_USE bool view_write(Session *s, Graph *g, ModelInfo *info);
 /* Each line of the user's program that nodes came from, once: "net.py:41" and its text. Lines whose

@@ -101,4 +101,10 @@ fi
 if ! linked onnx/a.c 'int a(void) { return 1; }' value/b.c 'int a(void); int b(void) { return a(); }'; then
     echo "an arrow that points down was reported"; cat "$tree/out"; failed=1
 fi
+
+rm -rf "$tree/src" && mkdir -p "$tree/src/onnx" "$tree/src/tidy"
+echo 'int a;' | tee "$tree/src/onnx/internal.h" "$tree/src/tidy/internal.h" "$tree/src/onnx/drop.c" >"$tree/src/tidy/views.c"
+"$check" "$tree" >"$tree/out" || { echo "names that differ were reported"; cat "$tree/out"; failed=1; }
+mv "$tree/src/tidy/views.c" "$tree/src/tidy/drop.c"
+if "$check" "$tree" >"$tree/out"; then echo "two files of one name were not noticed"; failed=1; fi
 exit $failed

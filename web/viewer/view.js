@@ -1,4 +1,4 @@
-// view.js - the page that `pt2onnx view` writes: one model in one file. src/view.c puts its name, its lines of source and
+// view.js - the page that `pt2onnx view` writes: one model in one file. src/view_page.c puts its name, its lines of source and
 // the model itself into the document.
 import { rows } from './strings.js';
 import { Viewer } from './viewer.js';

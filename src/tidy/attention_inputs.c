@@ -1,4 +1,4 @@
-/* attention.c - what ONNX's Attention does by itself.
+/* attention_inputs.c - what ONNX's Attention does by itself.
  *
  *     Attention(q, Repeat(k), Repeat(v), mask)        ->  Attention(q, k, v, mask)
  *         Repeat: Reshape(Expand(Unsqueeze(k))), each head n times next to itself

@@ -1,4 +1,4 @@
-/* view.c - a page that shows a model: web/viewer/view.html with the model in it.
+/* view_page.c - a page that shows a model: web/viewer/view.html with the model in it.
  *
  * The page is made of the viewer's text, whose placeholders are {{NAME}}, {{LINES}} and {{MODEL}}:
  * the name of the file, the lines of the user's program that nodes came from, as JSON, and the ONNX
