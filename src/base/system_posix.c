@@ -99,7 +99,7 @@ ptrdiff_t sys_copy(int way, SysFile to, SysFile from, uint64_t at, size_t n)
     } while (put < 0 && errno == EINTR);
     return put < 0 && not_this_way(errno) ? SYS_CANNOT : put;
 }
-#else
+#elif !defined(__EMSCRIPTEN__) /* web/wasm/system.c */
 ptrdiff_t sys_copy(int way, SysFile to, SysFile from, uint64_t at, size_t n)
 {
     (void)way, (void)to, (void)from, (void)at, (void)n;

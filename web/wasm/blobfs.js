@@ -2,7 +2,7 @@
 //
 // A folder that BLOBFS is mounted on behaves as MEMFS does, but for the contents of its files: each is a list of parts,
 // Blobs and slices of Blobs. Reading takes the slice that is asked for and nothing else. Copying from file to file
-// (web_copy, which glue.c makes copy_file_range of) puts a slice of the one into the list of the other. What the library
+// (web_copy, which is sys_copy of system.c) puts a slice of the one into the list of the other. What the library
 // writes itself is gathered and handed to the browser a megabyte at a time, which keeps it outside our memory.
 //
 // The other functions here are what the library tells: they call Module.onNote, onProgress, onSource and onText.

@@ -2,8 +2,8 @@
  * (blobfs.js) and in Node (nodefs.js). */
 #include <errno.h>
 #include <sys/resource.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
+#include "base/system.h"
 
 /* ---- blobfs.js, nodefs.js ---- */
 
@@ -23,21 +23,10 @@ ssize_t pread(int from, void *out, size_t n, off_t at)
 
 /* Weights do not pass through our memory: a Blob gets a slice of a Blob, and Node copies a piece at a
  * time. */
-ssize_t copy_file_range(int from, off_t *at, int to, off_t *to_at, size_t n, unsigned flags)
+ptrdiff_t sys_copy(int way, SysFile to, SysFile from, uint64_t at, size_t n)
 {
-    (void)flags;
-    double put = to_at ? -1 : web_copy(from, (double)*at, to, (double)n);
-    if (put >= 0)
-        return (ssize_t)put;
-    errno = EXDEV;
-    return -1;
-}
-
-ssize_t sendfile(int to, int from, off_t *at, size_t n)
-{
-    (void)to, (void)from, (void)at, (void)n;
-    errno = ENOSYS;
-    return -1;
+    double put = way == 0 ? web_copy((int)from, (double)at, (int)to, (double)n) : -1;
+    return put >= 0 ? (ptrdiff_t)put : SYS_CANNOT;
 }
 
 /* A browser's thread has about 1 MB of stack for calls, and our own stack in memory is used a
