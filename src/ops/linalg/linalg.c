@@ -225,6 +225,19 @@ static Ox lower_addmm(Op *op)
     return scaled_sum(op, c, product_of(op, a, b));
 }
 
+/* addmm, and the activation that torch fuses with it: PyTorch's CPU kernel takes the exact Gelu. */
+static Ox lower_addmm_activation(Op *op)
+{
+    Ox sum = lower_addmm(op);
+    bool use_gelu = arg_bool(op, "use_gelu");
+    if (use_gelu && ox_ok(sum) && !dtype_is_float(ox_dtype(sum)))
+        return op_fail(op, E_VALUE, "\"GeluKernelImpl\" not implemented for '%s'",
+                       torch_dtype_name(ox_dtype(sum)));
+    Value v = val_tensor(op->cx, sum);
+    Value out = val_ok(v) ? call_op(op, use_gelu ? "aten::gelu" : "aten::relu", &v, 1) : v;
+    return out.tag == V_TENSOR ? tensor_read(op->g, out.t) : POISON;
+}
+
 static Ox lower_baddbmm(Op *op)
 {
     Ox a = arg(op, "batch1");
@@ -738,6 +751,10 @@ const OpRow ops_linalg[] = {
     LOWER(lower_addmm, NULL, PLAIN,
           "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
           "Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
+    LOWER(lower_addmm_activation, NULL, PLAIN,
+          "aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
+          "alpha=1, bool use_gelu=False) -> Tensor",
           .layout = LAYOUT_CONTIGUOUS),
     LOWER(lower_baddbmm, NULL, PLAIN,
           "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
