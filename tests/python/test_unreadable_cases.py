@@ -43,6 +43,14 @@ def test_what_record_cases_needs(tmp_path):
     assert "No such file" in said(*record, "--runner", RUNNER, tmp_path / "nowhere.txt")[0]
 
 
+def test_an_operator_that_the_runner_does_not_know_is_not_recorded(tmp_path):
+    path = tmp_path / "none.txt"
+    path.write_text("relu(f32[2] 1 2)\nnothing_of_this_name(f32[2] 1 2)\n")
+    assert said(sys.executable, ROOT / "tools/record-cases", "--runner", RUNNER, path) == [
+        f"{path}:2: nothing_of_this_name(f32[2] 1 2): {RUNNER} is older than this operator, or its build has failed; {path} is left as it is"]
+    assert path.read_text() == "relu(f32[2] 1 2)\nnothing_of_this_name(f32[2] 1 2)\n"
+
+
 CRASHES = """\
 import os, runpy, sys
 sys.path.insert(0, "tests/ops")
