@@ -30,3 +30,8 @@ echo 'int pt2onnx_convert(void) { return 0; }' > "$work/other.c"
 ${CC:-cc} -shared -fPIC -o "$work/other.so" "$work/other.c"
 if tools/abi --library "$work/other.so" > "$work/said"; then echo "a library without functions is not noticed"; exit 1; fi
 grep -q 'its header differ: .*pt2onnx_check' "$work/said" || { cat "$work/said"; exit 1; }
+
+# a function that Debian's list of them lacks
+grep -v pt2onnx_check@ packaging/debian/libpt2onnx1.symbols > "$work/symbols"
+if tools/abi --symbols "$work/symbols" > "$work/said"; then echo "a function that the list lacks is not noticed"; exit 1; fi
+grep -q 'brought the function: pt2onnx_check$' "$work/said" || { cat "$work/said"; exit 1; }
