@@ -90,14 +90,25 @@ enum { SYS_PAGE = 4096, SYS_HUGE_PAGE = 2 << 20 };
 /* Is there sys_map? Where memory cannot grow without a copy malloc does as well. */
 #ifdef __linux__
 enum { SYS_MAPS = 1 };
-#else
-enum { SYS_MAPS = 0 };
-#endif
 /* n bytes of zeros whose second page begins a huge page; NULL: there are none. They grow without a
  * copy, to another place perhaps; NULL then leaves them as they were. */
 uint8_t *sys_map(size_t n);
 uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n);
 void sys_unmap(uint8_t *p, size_t n);
+#else
+enum { SYS_MAPS = 0 };
+static inline uint8_t *sys_map(size_t n)
+{
+    (void)n;
+    return NULL;
+}
+static inline uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n)
+{
+    (void)p, (void)old, (void)n;
+    return NULL;
+}
+static inline void sys_unmap(uint8_t *p, size_t n) { (void)p, (void)n; }
+#endif
 /* The first place of a text in memory, the last place of a byte; NULL: there is none. */
 const void *sys_find(const void *in, size_t n_in, const void *what, size_t n);
 const void *sys_find_last(const void *in, size_t n, char byte);

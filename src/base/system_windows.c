@@ -372,20 +372,6 @@ bool sys_is_absolute(const char *path)
 
 /* ---- memory ---- */
 
-uint8_t *sys_map(size_t n)
-{
-    (void)n;
-    return NULL;
-}
-
-uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n)
-{
-    (void)p, (void)old, (void)n;
-    return NULL;
-}
-
-void sys_unmap(uint8_t *p, size_t n) { (void)p, (void)n; }
-
 const void *sys_find(const void *in, size_t n_in, const void *what, size_t n)
 {
     const char *at = in;
