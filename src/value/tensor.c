@@ -288,11 +288,15 @@ Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read)
 /* The strides of a view of base, in the arena; NULL: not known. */
 static const Dim *strides_of(Ctx *cx, Tensor *base, const View *view, Type to)
 {
-    Dim from[MAX_RANK], out[MAX_RANK];
+    Dim from[MAX_RANK];
+    Dim out[MAX_RANK] = { NULL };
     if (!to || to->rank < 0 || !tensor_strides(cx, base, from))
         return NULL;
     if (!view->kind->strides(cx, view, tensor_type(base), from, to, out))
         return NULL;
+    for (int i = 0; i < to->rank; i++)
+        if (!out[i])
+            return NULL;
     return mem_copy(cx, out, (size_t)to->rank * sizeof *out);
 }
 

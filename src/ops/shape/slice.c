@@ -190,25 +190,38 @@ static Ox write_slice(Op *op, Ox base, Ox part)
                        : replace_strided(op, base, part, &s);
 }
 
+/* narrow's start where it is a tensor: one whole number. */
+static Ox arg_start(Op *op)
+{
+    Ox start = arg(op, "start");
+    int rank;
+    if (!need_rank(op, start, -1, &rank))
+        return POISON;
+    if (rank != 0 || !dtype_is_int(ox_dtype(start)))
+        return op_fail(op, E_VALUE, "start must be an 0-dim integral Tensor.");
+    return ox_cast(op->g, start, DT_INT64);
+}
+
 /* The indices that narrow() with a tensor as start reads: start, start + 1, .. ; a negative start
  * counts from the end. */
 static Ox narrow_rows(Op *op, Ox x, int *axis)
 {
-    Ox start = arg_typed(op, "start", DT_INT64);
+    Ox start = arg_start(op);
     Dim length = arg_dim_expr(op, "length");
     int rank;
     if (!need_rank(op, x, -1, &rank) || !ox_ok(start) || !arg_dim(op, "dim", rank, axis))
         return POISON;
     if (rank == 0)
         return op_fail(op, E_VALUE, "narrow() cannot be applied to a 0-dim tensor.");
+    if (dim_lt(op->cx, length, dim_int(op->cx, 0)) == YES)
+        return op_fail(op, E_VALUE, "narrow(): length must be non-negative.");
     Ox zero = ox_int(op->g, 0);
     Ox one = ox_int(op->g, 1);
     Ox size = ox_dim_value(op->g, ox_dim(x, *axis));
     Ox count = ox_dim_value(op->g, length);
-    Ox first = ox_cast(op->g, start, DT_INT64);
-    Ox behind = ox(op, "Less", first, zero);
-    Ox wrapped = ox(op, "Add", first, size);
-    Ox from = ox(op, "Where", behind, wrapped, first);
+    Ox behind = ox(op, "Less", start, zero);
+    Ox wrapped = ox(op, "Add", start, size);
+    Ox from = ox(op, "Where", behind, wrapped, start);
     Ox along = ox(op, "Range", zero, count, one);
     return ox(op, "Add", along, from);
 }
