@@ -82,7 +82,7 @@ done
 if grep -q "tested uses" "$tree/out"; then echo "wrongly reported:"; grep "tested uses" "$tree/out"; failed=1; fi
 # linked FILE TEXT FILE TEXT: two objects, as a build leaves them
 linked() {
-    objects=$tree/build/CMakeFiles/objects.dir/src
+    objects=$tree/build/CMakeFiles/pt2onnx_objects.dir/src
     rm -rf "$tree/src" "$tree/build"
     for i in 1 2; do
         mkdir -p "$objects/$(dirname "$1")" "$tree/src/$(dirname "$1")"

@@ -116,6 +116,35 @@ sed 's/find_package(pt2onnx 1.0/find_package(pt2onnx 99.1/' "$top/examples/CMake
 cp "$top/examples/embed.c" "$work/newer/"
 if cmake -S "$work/newer" -B "$work/newer/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/log" 2>&1; then die "version 99.1 is found"; fi
 
+# ---- C: the sources as a part of another build ----
+
+# Objects that lie in the build are taken from there, but for those of src/base and of the public functions: the others would take a minute.
+cat >"$work/compiler" <<'END'
+#!/bin/sh
+for word; do case $last:$word in
+-o:*/pt2onnx_objects.dir/src/base/*) ;;
+-o:*/pt2onnx_objects.dir/src/*/*) made=$word ;;
+esac; last=$word; done
+made=${made:+$BUILT/CMakeFiles/${made#*CMakeFiles/}}
+[ -f "$made" ] || exec "$@"
+while [ "$1" != -o ]; do shift; done
+cp "$made" "$2"
+END
+chmod +x "$work/compiler"
+mkdir "$work/inside"
+cp "$top/examples/embed.c" "$work/inside/"
+sed "s|^find_package.*|include(FetchContent)\nFetchContent_Declare(pt2onnx SOURCE_DIR \"$top\")\nFetchContent_MakeAvailable(pt2onnx)|" \
+    "$top/examples/CMakeLists.txt" >"$work/inside/CMakeLists.txt"
+inside() { # COMMAND..: in the other build, with what it says in case of an error
+    BUILT=$build CMAKE_C_COMPILER_LAUNCHER="$work/compiler" "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+}
+inside cmake -S "$work/inside" -B "$work/inside/build"
+inside cmake --build "$work/inside/build" -j 2
+converts "$work/inside/build/embed"
+converts "$work/inside/build/embed_static"
+inside cmake --install "$work/inside/build" --prefix "$work/inside/installed"
+[ ! -e "$work/inside/installed" ] || die "installs pt2onnx with a program that it is a part of"
+
 # ---- other languages ----
 
 if have cargo && have pkg-config; then

@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(FILES include/pt2onnx.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/include/pt2onnx.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS pt2onnx_static pt2onnx_shared EXPORT pt2onnxTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -35,13 +35,13 @@ else()
   set(PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
 endif()
 string(STRIP "-lz -lm ${CMAKE_THREAD_LIBS_INIT}" PC_PRIVATE)   # what the static library needs; threads lie in newer C libraries
-configure_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnx.pc.in ${CMAKE_BINARY_DIR}/install/pt2onnx.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/install/pt2onnx.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnx.pc.in ${PROJECT_BINARY_DIR}/install/pt2onnx.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/install/pt2onnx.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # find_package(pt2onnx): a program that was built for 1.0 runs with any later 1.x, since options carry their size.
 set(PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/pt2onnx)
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnxConfig.cmake.in ${CMAKE_BINARY_DIR}/install/pt2onnxConfig.cmake
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/pt2onnxConfig.cmake.in ${PROJECT_BINARY_DIR}/install/pt2onnxConfig.cmake
   INSTALL_DESTINATION ${PACKAGE} NO_SET_AND_CHECK_MACRO)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/install/pt2onnxConfigVersion.cmake COMPATIBILITY SameMajorVersion)
-install(FILES ${CMAKE_BINARY_DIR}/install/pt2onnxConfig.cmake ${CMAKE_BINARY_DIR}/install/pt2onnxConfigVersion.cmake DESTINATION ${PACKAGE})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/pt2onnxConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/install/pt2onnxConfig.cmake ${PROJECT_BINARY_DIR}/install/pt2onnxConfigVersion.cmake DESTINATION ${PACKAGE})
 install(EXPORT pt2onnxTargets NAMESPACE pt2onnx:: DESTINATION ${PACKAGE})
