@@ -124,6 +124,19 @@ static int describe(const CommandLine *l, const char *what)
     return end_output((int)status);
 }
 
+/* All operators, or those named: one that is unknown does not keep the others back. */
+static int operators(const CommandLine *l, const char *const *names, size_t n)
+{
+    if (n == 0)
+        return describe(l, "");
+    int worst = PT2ONNX_OK;
+    for (size_t i = 0; i < n; i++) {
+        int status = describe(l, names[i]);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
 /* A word that must be one of a list, but is not. */
 static int unknown_word(const char *what, const char *word, const char *const *words)
 {
@@ -237,7 +250,7 @@ static const char *misspelt_command(const TextList *rest)
     return rest->n > 1 && !is_file ? near_command(rest->at[0]) : NULL;
 }
 
-/* The words behind the command are as many as its row says: `check a.pt b.pt`, `ops`, `ops NAME`.
+/* The words behind the command are as many as its row says: `check a.pt b.pt`, `ops`, `show FILE`.
  */
 static int do_command(const CommandLine *l, const Command *c)
 {
@@ -256,7 +269,7 @@ static int do_command(const CommandLine *l, const Command *c)
     case DO_CHECK:       return check(l, arguments, n);
     case DO_SHOW:        return show(l, subject);
     case DO_VIEW:        return view(l, subject);
-    case DO_OPS:         return describe(l, subject);
+    case DO_OPS:         return operators(l, arguments, n);
     case DO_LIMITS:      return describe(l, "limits");
     case DO_HELP:        return help(subject);
     case DO_COMPLETIONS: return completions(subject);

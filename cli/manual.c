@@ -13,8 +13,8 @@ const Command commands[N_COMMANDS] = {
       DO_SHOW },
     { "view", "FILE", "write a page that shows the graph of a .pt, .pt2 or .onnx in a browser",
       DO_VIEW },
-    { "ops", "[NAME]",
-      "the operators that can be converted, or one of them: aten::gelu, onnx::Resize", DO_OPS },
+    { "ops", "[NAME..]",
+      "the operators that can be converted, or those named: aten::gelu, onnx::Resize", DO_OPS },
     { "limits", "", "what --limit can raise", DO_LIMITS },
     { "help", "[TOPIC]", "more about one thing: inputs, weights, state, operators, messages",
       DO_HELP },
@@ -48,7 +48,7 @@ void manual_print(bool all)
                "limit, 4 our bug.\nOf several models the worst.\n");
     else
         printf("Also: " PROGRAM " check MODEL, " PROGRAM " show FILE, " PROGRAM
-               " ops [NAME], " PROGRAM " help TOPIC\n");
+               " ops [NAME..], " PROGRAM " help TOPIC\n");
 }
 
 /* ---- topics ---- */
