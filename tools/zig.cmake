@@ -18,6 +18,8 @@ set(CMAKE_C_COMPILER "${ZIG}" cc -target "${TARGET}")
 # of the linker, in a shared library too.
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(CMAKE_SYSTEM_NAME STREQUAL Windows)
+  # The linker, LLVM's lld-link, would write the time into the file; it takes options from the variable LINK too, and zig passes no such one on.
+  set_property(GLOBAL PROPERTY RULE_LAUNCH_LINK "\"${CMAKE_COMMAND}\" -E env LINK=/Brepro")
   # The stack that Linux gives.
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-s -Wl,--stack,8388608")
   set(CMAKE_SHARED_LINKER_FLAGS_INIT "-s")
