@@ -6,20 +6,40 @@
  *     Gelu(Add(x, bias))                             ->  BiasGelu(x, bias)
  *     RotaryEmbedding(x, cos, sin)                   ->  RotaryEmbedding of com.microsoft below
  *         opset 23: that takes a table and the row of each token
+ *     attention in parts                             ->  MultiHeadAttention (fused_attention.c)
  *
  * float32 only. ort_kernels.c says which of them the CPU has a kernel for. */
-#include "tidy/internal.h"
+#include "tidy/fused.h"
 
-/* The n outputs of com.microsoft's operator; false after an error. */
-static bool make_fused(Node *old, const char *op, OxList in, const Attr *attr, size_t n_attr,
-                       const Type *types, Ox *out, size_t n)
+bool make_fused(Node *old, const char *op, OxList in, const Attr *attr, size_t n_attr,
+                const Type *types, Ox *out, size_t n)
 {
     Ctx *cx = old->graph->cx;
     return ox_make_custom(old->graph, str_of(cx, "com.microsoft"), str_of(cx, op), in, attr, n_attr,
                           types, out, n);
 }
 
-static bool runs(const char *op) { return fused_kernel(op, "T", DT_FLOAT); }
+bool runs_fused(const char *op) { return fused_kernel(op, "T", DT_FLOAT); }
+
+/* ---- heads ---- */
+
+static const int64_t SWAP_MIDDLE[] = { 0, 2, 1, 3 };
+
+Ox rows_first(Ox v)
+{
+    const int64_t *perm;
+    size_t n;
+    Node *turn = made_by(v, "Transpose");
+    bool swaps = turn && node_ints(turn, "perm", &perm, &n) && n == COUNT(SWAP_MIDDLE) &&
+        memcmp(perm, SWAP_MIDDLE, sizeof SWAP_MIDDLE) == 0;
+    return swaps ? turn->in[0] : NULL;
+}
+
+Ox heads_first(Graph *g, Ox x)
+{
+    Attr perm = INT_LIST("perm", SWAP_MIDDLE, COUNT(SWAP_MIDDLE));
+    return ox_g_with(g, "Transpose", INPUTS(x), perm);
+}
 
 /* ---- a norm of a sum ---- */
 
@@ -51,7 +71,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
 {
     bool layer = node_is(n, "LayerNormalization");
     const char *op = layer ? "SkipLayerNormalization" : "SkipSimplifiedLayerNormalization";
-    if ((!layer && !node_is(n, "RMSNormalization")) || n->n_out != 1 || !runs(op))
+    if ((!layer && !node_is(n, "RMSNormalization")) || n->n_out != 1 || !runs_fused(op))
         return true;
     Node *sum = sum_of_equals(rw, n->in[0]);
     Ox beta = in_of(n, 2);
@@ -78,8 +98,8 @@ static bool fuse_norm(Rewrite *rw, Node *n)
 static bool fuse_gelu(Rewrite *rw, Node *n)
 {
     Node *sum = node_is(n, "Gelu") ? made_by(n->in[0], "Add") : NULL;
-    if (!sum || !used_once(rw, n->in[0]) || ox_dtype(n->in[0]) != DT_FLOAT || !runs("BiasGelu") ||
-        strcmp(node_str(n, "approximate", "none"), "none") != 0)
+    if (!sum || !used_once(rw, n->in[0]) || ox_dtype(n->in[0]) != DT_FLOAT ||
+        !runs_fused("BiasGelu") || strcmp(node_str(n, "approximate", "none"), "none") != 0)
         return true;
     int bias = is_const(sum->in[1]) ? 1 : 0;
     Ox x = sum->in[1 - bias];
@@ -112,43 +132,64 @@ static Ox places(Graph *g, Ox cos)
 }
 
 /* Below opset 23 find.c has made ONNX's RotaryEmbedding only where fuses_rotary() says that it can
- * be written so: each token has its row, in order. */
+ * be written so: each token has its row, in order. What has been split into heads just before is
+ * taken whole, so that attention can take it whole. */
 static bool fuse_rotary(Rewrite *rw, Node *n)
 {
     if (!node_is(n, "RotaryEmbedding") || rw->o->opset >= 23)
         return true;
     Graph *g = n->graph;
     Ox cos = n->in[1];
-    Attr attr[3];
-    size_t count = 0;
     int64_t size = node_int(n, "rotary_embedding_dim", 0);
     int64_t heads = node_int(n, "num_heads", 0);
     int64_t split;
     if (ox_rank(n->in[0]) == 4 && dim_known(ox_dim(n->in[0], 1), &split))
         heads = split;
+    Ox split_off = rows_first(n->in[0]);
+    Ox x = split_off ? heads_joined(g, split_off) : n->in[0];
+    if (!ox_ok(x))
+        return false;
+    Attr attr[3];
+    size_t count = 0;
     attr[count++] = INT("interleaved", node_int(n, "interleaved", 0));
     if (heads)
         attr[count++] = INT("num_heads", heads);
     if (size)
         attr[count++] = INT("rotary_embedding_dim", size);
     Ox y;
-    const Type types[] = { n->out[0]->type };
-    OxList in = INPUTS(n->in[0], places(g, cos), as_table(g, cos), as_table(g, n->in[2]));
-    if (!make_fused(n, "RotaryEmbedding", in, attr, count, types, &y, 1))
+    Ox rows = places(g, cos);
+    Ox cosines = as_table(g, cos);
+    Ox sines = as_table(g, n->in[2]);
+    OxList in = INPUTS(x, rows, cosines, sines);
+    if (!make_fused(n, "RotaryEmbedding", in, attr, count, &x->type, &y, 1))
         return false;
-    replace(rw, n->out[0], y);
-    return true;
+    if (split_off)
+        y = heads_first(g, ox_g(g, "Reshape", y, ox_dims(g, split_off->type->dim, 4)));
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
 }
 
 bool fuses_rotary(const TidyOptions *o, Ox x, int heads)
 {
-    return o->fuse && ox_dtype(x) == DT_FLOAT && runs("RotaryEmbedding") &&
+    return o->fuse && ox_dtype(x) == DT_FLOAT && runs_fused("RotaryEmbedding") &&
         ox_never_empty(x->graph->cx, x) && dim_known(ox_dim(x, heads), NULL);
+}
+
+/* ---- what the operators leave ---- */
+
+/* A Reshape to the shape that its input had before another Reshape. */
+static void undo_reshape(Rewrite *rw, Node *n)
+{
+    Node *before = node_is(n, "Reshape") ? made_by(n->in[0], "Reshape") : NULL;
+    if (before && same_shape(rw->cx, before->in[0], n->out[0]))
+        replace(rw, n->out[0], before->in[0]);
 }
 
 static bool fuse_step(Rewrite *rw, Node *n)
 {
-    return fuse_norm(rw, n) && fuse_gelu(rw, n) && fuse_rotary(rw, n);
+    undo_reshape(rw, n);
+    return fuse_norm(rw, n) && fuse_gelu(rw, n) && fuse_rotary(rw, n) && fuse_attention(rw, n);
 }
 
 bool pass_fused(Graph *g, const TidyOptions *o)

@@ -57,6 +57,8 @@ static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : N
 bool is_const(Ox v);                  /* a constant, and there */
 bool same_shape(Ctx *cx, Ox a, Ox b); /* and type */
 bool is_reshape(const Node *n);       /* Reshape, Flatten, Squeeze, Unsqueeze */
+/* x [batch, rows, heads, size] as [batch, rows, heads * size], which it usually has been. */
+Ox heads_joined(Graph *g, Ox x);
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 

@@ -244,3 +244,14 @@ Str derived_name(Ctx *cx, const Const *k, const char *suffix)
     Str base = k->derived ? k->derived : k->name;
     return base ? str_fmt(cx, "%s%s", base->s, suffix) : NULL;
 }
+
+Ox heads_joined(Graph *g, Ox x)
+{
+    Ctx *cx = g->cx;
+    Dim to[3] = { ox_dim(x, 0), ox_dim(x, 1), dim_mul(cx, ox_dim(x, 2), ox_dim(x, 3)) };
+    Node *n = made_by(x, "Reshape");
+    bool same = n && ox_rank(n->in[0]) == 3;
+    for (int i = 0; same && i < 3; i++)
+        same = dim_eq(cx, ox_dim(n->in[0], i), to[i]) == YES;
+    return same ? n->in[0] : ox_g(g, "Reshape", x, ox_dims(g, to, 3));
+}

@@ -345,18 +345,6 @@ static bool is_interleaved(const RuleMatch *m)
     return m->n_attr > 0;
 } /* the only attribute that find.rules gives */
 
-/* [batch, rows, heads * size], which x [batch, rows, heads, size] usually has been. */
-static Ox joined_heads(Graph *g, Ox x)
-{
-    Ctx *cx = g->cx;
-    Dim to[3] = { ox_dim(x, 0), ox_dim(x, 1), dim_mul(cx, ox_dim(x, 2), ox_dim(x, 3)) };
-    Node *n = made_by(x, "Reshape");
-    bool same = n && ox_rank(n->in[0]) == 3;
-    for (int i = 0; same && i < 3; i++)
-        same = dim_eq(cx, ox_dim(n->in[0], i), to[i]) == YES;
-    return same ? n->in[0] : ox_g(g, "Reshape", x, ox_dims(g, to, 3));
-}
-
 bool rotary_fits(const Rewrite *rw, const RuleMatch *m)
 {
     Rotary r;
@@ -372,7 +360,7 @@ Ox rotary_write(const Rewrite *rw, Graph *g, const RuleMatch *m, const Ox *in)
     Halves h = { .cx = rw->cx, .g = g, .pairs = r.pairs };
     Ox cos = cache(&h, r.cos, r.x, r.heads, r.halved);
     Ox sin = cache(&h, r.sin, r.x, r.heads, r.halved);
-    Ox x = r.heads == 2 ? joined_heads(g, r.x) : r.x;
+    Ox x = r.heads == 2 ? heads_joined(g, r.x) : r.x;
     int64_t count = 0;
     dim_known(ox_dim(r.x, r.heads), &count);
     Attr pairs = r.pairs ? INT("interleaved", 1) : NO_ATTR;

@@ -1252,6 +1252,8 @@ const OrtKernel ort_kernels[] = {
     { "com.microsoft.MatMulNBits", 1, 255, "T2", 0x0000004u },
     { "com.microsoft.MatMulNBits", 1, 255, "T3", 0x0000406u },
     { "com.microsoft.MatMulNBits", 1, 255, "T4", 0x0000040u },
+    { "com.microsoft.MultiHeadAttention", 1, 255, "", 0x0000000u },
+    { "com.microsoft.MultiHeadAttention", 1, 255, "T", 0x0000002u },
     { "com.microsoft.RotaryEmbedding", 1, 255, "", 0x0000000u },
     { "com.microsoft.RotaryEmbedding", 1, 255, "M", 0x0000080u },
     { "com.microsoft.RotaryEmbedding", 1, 255, "T", 0x0000402u },
@@ -1260,4 +1262,4 @@ const OrtKernel ort_kernels[] = {
     { "com.microsoft.SkipSimplifiedLayerNormalization", 1, 255, "", 0x0000000u },
     { "com.microsoft.SkipSimplifiedLayerNormalization", 1, 255, "T", 0x0010c02u },
 };
-const int ort_kernels_count = 1256;
+const int ort_kernels_count = 1258;
