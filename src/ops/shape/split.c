@@ -50,6 +50,20 @@ static bool may_be_parts(Op *op, int64_t n)
     return n < 0 || limit_ok(op->cx, LIMIT_NODES, (uint64_t)n, "parts of a tensor");
 }
 
+static bool is_split_size(Op *op, int64_t each, int64_t size)
+{
+    if (each < 0)
+        return fail(op->cx, E_VALUE,
+                    "split expects split_size be non-negative, but got split_size=%lld",
+                    (long long)each);
+    if (each == 0 && size != 0)
+        return fail(op->cx, E_VALUE,
+                    "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                    "%lld",
+                    (long long)size);
+    return true;
+}
+
 /* Parts of size `each`, the last of the rest: 7 by 3 gives 3 3 1. An empty axis gives one empty
  * part. The axis must be known, because the length of the list is. */
 static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
@@ -64,15 +78,15 @@ static Value parts_of_size(Op *op, Ox x, int axis, int64_t each)
         fail_hint(op->cx, "give that dimension a size with -i");
         return val_poison();
     }
-    if (each <= 0 && size != 0) {
-        fail(op->cx, E_VALUE, "split expects split_size be positive, but got split_size=%lld",
-             (long long)each);
+    if (!is_split_size(op, each, size))
         return val_poison();
+    int64_t n = size > 0 ? (size - 1) / each + 1 : 1;
+    if (!may_be_parts(op, n))
+        return val_poison();
+    for (int64_t i = 0; i < n; i++) {
+        int64_t rest = size - i * each;
+        vec_push(op->cx, &sizes, dim_int(op->cx, rest < each ? rest : each));
     }
-    if (size > 0 && !may_be_parts(op, (size - 1) / each + 1))
-        return val_poison();
-    for (int64_t at = 0; at < size || sizes.n == 0; at += each)
-        vec_push(op->cx, &sizes, dim_int(op->cx, size - at < each ? size - at : each));
     return parts(op, x, axis, sizes.at, sizes.n);
 }
 
@@ -104,6 +118,23 @@ static Value lower_split(Op *op)
     return parts_of_size(op, x, axis, arg_int(op, "split_size"));
 }
 
+static bool are_split_sizes(Op *op, Dims sizes)
+{
+    enum { SHOWN = 16 };
+    size_t negative = 0;
+    while (negative < sizes.n && dim_lt(op->cx, sizes.at[negative], dim_int(op->cx, 0)) != YES)
+        negative++;
+    if (negative == sizes.n)
+        return true;
+    Str list = str_of(op->cx, "");
+    for (size_t i = 0; i < sizes.n && i < SHOWN; i++)
+        list = str_fmt(op->cx, "%s%s%s", list->s, i ? ", " : "", dim_text(op->cx, sizes.at[i])->s);
+    return fail(op->cx, E_VALUE,
+                "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                "split_sizes=[%s%s]",
+                list->s, sizes.n > SHOWN ? ", .." : "");
+}
+
 static Value lower_split_sizes(Op *op)
 {
     Ox x;
@@ -112,6 +143,8 @@ static Value lower_split_sizes(Op *op)
     if (!parts_axis(op, &x, &axis))
         return val_poison();
     Dims sizes = arg_dims(op, name);
+    if (!are_split_sizes(op, sizes))
+        return val_poison();
     return parts(op, x, axis, sizes.at, sizes.n);
 }
 
