@@ -216,12 +216,38 @@ static bool read_dims(Op *op, Ox x, const char *name, int *dims, size_t *n)
     return true;
 }
 
+static bool are_unique(const int *dims, size_t n)
+{
+    uint64_t seen = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t bit = (uint64_t)1 << dims[i];
+        if (seen & bit)
+            return false;
+        seen |= bit;
+    }
+    return true;
+}
+
+/* The tensor of an aten::_fft_*, complex or real as it must be, and its dims. */
+static bool read_signal(Op *op, bool is_complex, Ox *x, int *dims, size_t *n)
+{
+    *x = arg(op, "self");
+    if (!read_dims(op, *x, "dim", dims, n))
+        return false;
+    DType t = ox_dtype(*x);
+    bool is_right = is_complex ? dtype_is_complex(t) : dtype_is_float(t);
+    if (!is_right)
+        return fail(op->cx, E_VALUE, "Only supports %s dtypes, but found: %s",
+                    is_complex ? "complex" : "floating-point", torch_dtype_name(t));
+    return are_unique(dims, *n) || fail(op->cx, E_VALUE, "duplicate value in the list of dims");
+}
+
 static Ox lower_c2c(Op *op)
 {
-    Ox x = arg(op, "self");
+    Ox x;
     int dims[MAX_RANK];
     size_t n;
-    if (!read_dims(op, x, "dim", dims, &n))
+    if (!read_signal(op, true, &x, dims, &n))
         return POISON;
     bool inverse = !arg_bool(op, "forward");
     Norm norm = (Norm)arg_int(op, "normalization");
@@ -243,10 +269,10 @@ static Ox r2c(Op *op, Ox x, const int *dims, size_t n, Norm norm, bool halved)
 
 static Ox lower_r2c(Op *op)
 {
-    Ox x = arg(op, "self");
+    Ox x;
     int dims[MAX_RANK];
     size_t n;
-    if (!read_dims(op, x, "dim", dims, &n))
+    if (!read_signal(op, false, &x, dims, &n))
         return POISON;
     return r2c(op, x, dims, n, (Norm)arg_int(op, "normalization"), arg_bool(op, "onesided"));
 }
@@ -263,13 +289,16 @@ static Ox c2r(Op *op, Ox z, const int *dims, size_t n, Norm norm, Dim last)
 
 static Ox lower_c2r(Op *op)
 {
-    Ox x = arg(op, "self");
+    Ox x;
     int dims[MAX_RANK];
     size_t n;
-    if (!read_dims(op, x, "dim", dims, &n))
+    if (!read_signal(op, true, &x, dims, &n))
         return POISON;
-    return c2r(op, x, dims, n, (Norm)arg_int(op, "normalization"),
-               arg_dim_expr(op, "last_dim_size"));
+    Dim last = arg_dim_expr(op, "last_dim_size");
+    if (dim_lt(op->cx, last, dim_int(op->cx, 1)) == YES)
+        return op_fail(op, E_VALUE, "Invalid number of data points (%s) specified",
+                       dim_text(op->cx, last)->s);
+    return c2r(op, x, dims, n, (Norm)arg_int(op, "normalization"), last);
 }
 
 /* ---- aten::fft_* : sizes by cutting and padding, names of normalisations, real arguments ---- */
