@@ -9,7 +9,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-enum { MUTATIONS = 400, FILES_MAX = 4096 };
+#ifndef MUTATIONS
+#define MUTATIONS 400
+#endif
+enum { FILES_MAX = 4096 };
 
 static uint64_t next_random(uint64_t *state)
 {

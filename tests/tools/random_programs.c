@@ -3,8 +3,8 @@
  *     random_programs script FOLDER FIRST COUNT
  *
  * writes FOLDER/N.pt for each number N from FIRST on, and N.args: the options that it is converted
- * with, a line each. `calls` writes N.pt2 too, of the same program. The same number is always the
- * same program, while the tables of operators stay. */
+ * with, a line each. `calls` and `blocks` write N.pt2 too, of the same program. The same number is
+ * always the same program, while the tables of operators stay. */
 #include "fuzz/make/calls.h"
 #include "fuzz/make/convert.h"
 #include "fuzz/make/script.h"
@@ -43,11 +43,10 @@ static void write_script(const char *folder, unsigned long number, Choices *c)
     code_free(&s.code);
 }
 
-static void write_calls(const char *folder, unsigned long number, Choices *c)
+static void write_calls(const char *folder, unsigned long number, Calls calls)
 {
     char spec[CALL_INPUTS][48];
     Out args = { 0 };
-    Calls calls = choose_calls(c);
     Out pt = calls_as_script(&calls, spec);
     Out pt2 = calls_as_graph(&calls);
     for (uint32_t i = 0; i < calls.n_in; i++)
@@ -60,14 +59,16 @@ static void write_calls(const char *folder, unsigned long number, Choices *c)
 int main(int argc, char **argv)
 {
     uint8_t bytes[BYTES];
-    require(argc == 5, "random_programs script|calls FOLDER FIRST COUNT");
+    require(argc == 5, "random_programs script|calls|blocks FOLDER FIRST COUNT");
     unsigned long first = strtoul(argv[3], NULL, 10);
     unsigned long count = strtoul(argv[4], NULL, 10);
     for (unsigned long n = first; n < first + count; n++) {
         fill(bytes, n);
         Choices c = { bytes, sizeof bytes };
         if (strcmp(argv[1], "calls") == 0)
-            write_calls(argv[2], n, &c);
+            write_calls(argv[2], n, choose_calls(&c));
+        else if (strcmp(argv[1], "blocks") == 0)
+            write_calls(argv[2], n, choose_blocks(&c));
         else
             write_script(argv[2], n, &c);
     }

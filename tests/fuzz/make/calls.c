@@ -1,4 +1,5 @@
 #include "fuzz/make/calls.h"
+#include "fuzz/make/convert.h"
 #include "fuzz/make/schemas.h"
 
 /* ---- choosing ---- */
@@ -16,7 +17,14 @@ static const InputType input_types[] = {
 
 static uint32_t tensor_of(const Calls *p, Choices *c)
 {
-    return p->n_value - 1 - choose(c, p->n_value);
+    return p->seen[p->n_seen - 1 - choose(c, p->n_seen)];
+}
+
+/* A value that the calls that follow may use. */
+static void show(Calls *p, uint32_t value)
+{
+    if (p->n_seen < SEEN)
+        p->seen[p->n_seen++] = value;
 }
 
 static int64_t int_of(Choices *c)
@@ -97,43 +105,301 @@ static bool is_callable(const Schema *s)
         if (s->ret[i].base != A_TENSOR || (s->ret[i].list && s->n_ret > 1))
             return false;
     for (int i = 0; i < s->n_param; i++)
-        if (s->param[i].writes || !s->param[i].name)
+        if (!s->param[i].name)
             return false;
     return true;
 }
 
-static void choose_call(Calls *p, Choices *c)
+static bool writes(const Schema *s)
 {
-    const Schema *s = choose_schema(c);
-    Call *call = &p->call[p->n_call];
-    if (!is_callable(s))
-        return;
-    *call = (Call){ .schema = s, .list = s->ret_list };
+    for (int i = 0; i < s->n_param; i++)
+        if (s->param[i].writes)
+            return true;
+    return false;
+}
+
+/* A call with arguments that are left out; NULL where the program is full. */
+static Call *add_step(Calls *p, StepKind kind, const Schema *s)
+{
+    if (p->n_call == CALLS)
+        return NULL;
+    Call *call = &p->call[p->n_call++];
+    *call = (Call){ .kind = kind, .schema = s };
+    return call;
+}
+
+static void add_results(Calls *p, Call *call, uint32_t n)
+{
+    call->n_result = n;
+    for (uint32_t i = 0; i < n; i++) {
+        call->result[i] = p->n_value++;
+        show(p, call->result[i]);
+    }
+}
+
+static Call *add_call(Calls *p, Choices *c, const Schema *s)
+{
+    Call *call = add_step(p, STEP_CALL, s);
+    if (!call)
+        return NULL;
+    call->list = s->ret_list;
     for (int i = 0; i < s->n_param; i++)
         call->arg[i] = choose_argument(p, &s->param[i], c);
-    call->n_result = s->ret_list ? 1 + choose(c, RESULTS) : (uint32_t)s->n_ret;
-    for (uint32_t i = 0; i < call->n_result; i++)
-        call->result[i] = p->n_value++;
-    p->n_call++;
+    add_results(p, call, s->ret_list ? 1 + choose(c, RESULTS) : (uint32_t)s->n_ret);
+    return call;
+}
+
+static void begin(Calls *p, Choices *c)
+{
+    *p = (Calls){ .n_in = 1 + choose(c, CALL_INPUTS) };
+    for (uint32_t i = 0; i < p->n_in; i++)
+        p->in[i] = &CHOICE_OF(c, input_types);
+    p->n_value = p->n_in + 1;
+    for (uint32_t i = 0; i < p->n_value; i++)
+        show(p, i);
+}
+
+static void end(Calls *p, Choices *c)
+{
+    p->n_out = 1 + choose(c, CALL_OUTPUTS);
+    p->out[0] = p->seen[p->n_seen - 1];
+    for (uint32_t i = 1; i < p->n_out; i++)
+        p->out[i] = tensor_of(p, c);
 }
 
 Calls choose_calls(Choices *c)
 {
-    Calls p = { .n_in = 1 + choose(c, CALL_INPUTS) };
-    for (uint32_t i = 0; i < p.n_in; i++)
-        p.in[i] = &CHOICE_OF(c, input_types);
-    p.n_value = p.n_in + 1;
-    uint32_t n = 1 + choose(c, CALLS);
-    for (uint32_t i = 0; i < n; i++)
-        choose_call(&p, c);
-    p.n_out = 1 + choose(c, CALL_OUTPUTS);
-    p.out[0] = p.n_value - 1;
-    for (uint32_t i = 1; i < p.n_out; i++)
-        p.out[i] = tensor_of(&p, c);
+    Calls p;
+    begin(&p, c);
+    uint32_t n = 1 + choose(c, STRAIGHT_CALLS);
+    for (uint32_t i = 0; i < n; i++) {
+        const Schema *s = choose_schema(c);
+        if (is_callable(s) && !writes(s))
+            add_call(&p, c, s);
+    }
+    end(&p, c);
     return p;
 }
 
-static const char *value_name(const Calls *p, uint32_t v)
+/* ---- growing a program ---- */
+
+/* Where the program was, for steps that do not convert. */
+typedef struct Mark {
+    uint32_t n_call, n_value, n_seen;
+} Mark;
+
+static Mark mark_of(const Calls *p) { return (Mark){ p->n_call, p->n_value, p->n_seen }; }
+
+static bool is_open(const Calls *p, uint32_t step)
+{
+    for (uint32_t i = 0; i < p->n_open; i++)
+        if (p->open[i].first <= step && step <= p->open[i].last)
+            return true;
+    return false;
+}
+
+static void rename_all(uint32_t *value, uint32_t n, const uint32_t *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        value[i] = name[value[i]];
+}
+
+static void rename_step(Call *step, const uint32_t *name)
+{
+    for (int i = 0; step->schema && i < step->schema->n_param; i++)
+        for (size_t k = 0; step->arg[i].kind == GIVEN_TENSOR && k < step->arg[i].n; k++)
+            step->arg[i].i[k] = name[step->arg[i].i[k]];
+    rename_all(step->value, RESULTS, name);
+    rename_all(step->from, RESULTS, name);
+    rename_all(step->operand, step->n_operand, name);
+}
+
+/* The program up to here, of what is open around its end only the steps themselves: a branch is
+ * taken, and of a loop it is the first iteration. */
+static void so_far(const Calls *p, Calls *out)
+{
+    uint32_t name[SEEN];
+    for (uint32_t i = 0; i < SEEN; i++)
+        name[i] = i;
+    *out = *p;
+    out->n_call = 0;
+    for (uint32_t i = 0; i < p->n_call; i++) {
+        const Call *step = &p->call[i];
+        Call *copy = &out->call[out->n_call];
+        *copy = *step;
+        rename_step(copy, name);
+        if (!is_open(p, i))
+            out->n_call++;
+        else if (step->kind == STEP_WHILE)
+            for (uint32_t k = 0; k < step->n_result; k++)
+                name[step->result[k]] = copy->from[k];
+    }
+    out->n_out = 1;
+    out->out[0] = name[p->seen[p->n_seen - 1]];
+}
+
+/* Does it convert with the steps since the mark? Else they are taken back. */
+static bool keep(Calls *p, Mark m)
+{
+    static Calls whole;
+    pt2onnx_options o = small_options();
+    Out model;
+    so_far(p, &whole);
+    Out file = calls_as_graph(&whole);
+    bool ok = convert_bytes(&file, &o, &model) == PT2ONNX_OK;
+    out_free(&file);
+    out_free(&model);
+    if (ok)
+        return true;
+    p->n_call = m.n_call;
+    p->n_value = m.n_value;
+    p->n_seen = m.n_seen;
+    return false;
+}
+
+/* ---- choosing branches, loops and writes ---- */
+
+/* overload of name(x, number), its other arguments left out: the number of its result. */
+static uint32_t add_plain(Calls *p, const char *name, const char *overload, uint32_t x,
+                          int64_t number)
+{
+    const Schema *s = find_schema(name, overload);
+    Call *call = add_step(p, STEP_CALL, s);
+    call->arg[0] = (Given){ .kind = GIVEN_TENSOR, .n = 1, .i = { x } };
+    if (!s->param[1].has_default)
+        call->arg[1] = (Given){ .kind = GIVEN_INT, .n = 1, .i = { number } };
+    add_results(p, call, 1);
+    return call->result[0];
+}
+
+/* An operator, as often as not one that gives a view; sometimes in place, where it has one result
+ * of one tensor. */
+static void choose_write(Calls *p, Choices *c)
+{
+    Mark m = mark_of(p);
+    uint32_t kind = choose(c, 4);
+    const Schema *s = kind == 0 ? choose_schema(c) : kind == 1 ? choose_writer(c) : choose_view(c);
+    if (!is_callable(s))
+        return;
+    Call *call = add_call(p, c, s);
+    call->in_place = kind == 1 && s->n_ret == 1 && !s->ret_list && !writes(s) &&
+        s->param[0].base == A_TENSOR && !s->param[0].list;
+    keep(p, m);
+}
+
+static void choose_block(Calls *p, Choices *c, uint32_t depth);
+
+/* Where a branch or an iteration ends: what its results are. More often than not they are made of
+ * `like`, so that they have its type. */
+static void end_block(Calls *p, Choices *c, const Call *first, StepKind kind, const uint32_t *like)
+{
+    uint32_t value[RESULTS] = { 0 };
+    for (uint32_t i = 0; i < first->n_result; i++) {
+        value[i] = tensor_of(p, c);
+        if (kind == STEP_END_WHILE && i == 0)
+            value[i] = add_plain(p, "aten::add", "Scalar", like[0], 1);
+        else if (choose(c, 3) != 2)
+            value[i] = add_plain(p, "aten::mul", "Scalar", like[i], choose(c, 4));
+    }
+    Call *last = add_step(p, kind, NULL);
+    *last = *first;
+    last->kind = kind;
+    memcpy(last->value, value, sizeof value);
+}
+
+/* What begins with the last step; its operands are all that it could use. */
+static Call *begin_block(Calls *p, StepKind kind, uint32_t n)
+{
+    Call *first = add_step(p, kind, NULL);
+    first->n_result = n;
+    for (uint32_t i = 0; i < n; i++)
+        first->result[i] = p->n_value++;
+    first->n_operand = p->n_seen;
+    memcpy(first->operand, p->seen, sizeof p->seen);
+    p->open[p->n_open].first = p->open[p->n_open].last = p->n_call - 1;
+    p->n_open++;
+    return first;
+}
+
+static void show_results(Calls *p, const Call *call)
+{
+    for (uint32_t i = 0; i < call->n_result; i++)
+        show(p, call->result[i]);
+}
+
+/* if sum(x) > n: */
+static void choose_if(Calls *p, Choices *c, uint32_t depth)
+{
+    Mark m = mark_of(p);
+    uint32_t sum = add_plain(p, "aten::sum", "", tensor_of(p, c), 0);
+    uint32_t condition = add_plain(p, "aten::gt", "Scalar", sum, choose(c, 3));
+    if (!keep(p, m))
+        return;
+    Call *first = begin_block(p, STEP_IF, 1 + choose(c, 2));
+    uint32_t like[RESULTS];
+    first->value[0] = condition;
+    for (uint32_t i = 0; i < first->n_result; i++)
+        like[i] = tensor_of(p, c);
+    for (int k = 0; k < 2; k++) {
+        choose_block(p, c, depth);
+        end_block(p, c, first, k ? STEP_END_IF : STEP_ELSE, like);
+        p->open[p->n_open - 1].last = p->n_call - 1;
+        p->n_seen = first->n_operand;
+    }
+    p->n_open--;
+    show_results(p, first);
+    keep(p, m);
+}
+
+/* while i < n, where i counts from 0, or from what a sum leaves when it is divided by 3. */
+static void choose_while(Calls *p, Choices *c, uint32_t depth)
+{
+    Mark m = mark_of(p);
+    uint32_t sum = add_plain(p, "aten::sum", "", tensor_of(p, c), 0);
+    uint32_t count = add_plain(p, "aten::remainder", "Scalar", sum, choose(c, 2) ? 3 : 1);
+    if (!keep(p, m))
+        return;
+    Call *first = begin_block(p, STEP_WHILE, 2 + choose(c, 2));
+    first->bound = choose(c, 5);
+    first->value[0] = count;
+    for (uint32_t i = 1; i < first->n_result; i++)
+        first->value[i] = tensor_of(p, c);
+    memcpy(first->from, first->value, sizeof first->from);
+    show_results(p, first);
+    choose_block(p, c, depth);
+    end_block(p, c, first, STEP_END_WHILE, first->result);
+    p->n_open--;
+    p->n_seen = first->n_operand;
+    show_results(p, first);
+    keep(p, m);
+}
+
+static void choose_block(Calls *p, Choices *c, uint32_t depth)
+{
+    uint32_t n = 1 + choose(c, BLOCK_STEPS);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t kind = choose(c, 6);
+        uint32_t left = CALLS - p->n_call;
+        if (kind == 4 && depth > 0 && left > BLOCK_ROOM * (depth + 1))
+            choose_if(p, c, depth - 1);
+        else if (kind == 5 && depth > 0 && left > BLOCK_ROOM * (depth + 1))
+            choose_while(p, c, depth - 1);
+        else if (left > BLOCK_ROOM * (NESTING + 1 - depth))
+            choose_write(p, c);
+    }
+}
+
+Calls choose_blocks(Choices *c)
+{
+    Calls p;
+    begin(&p, c);
+    choose_block(&p, c, NESTING);
+    choose_block(&p, c, NESTING);
+    end(&p, c);
+    return p;
+}
+
+const char *value_name(const Calls *p, uint32_t v)
 {
     static char names[4][16];
     static unsigned next;
@@ -144,272 +410,10 @@ static const char *value_name(const Calls *p, uint32_t v)
     return name;
 }
 
-/* ---- as TorchScript ---- */
-
-static void script_item(Out *o, const Calls *p, const Given *g, size_t k)
+const char *call_name(const Call *call)
 {
-    switch (g->kind) {
-    case GIVEN_TENSOR: out_text(o, value_name(p, (uint32_t)g->i[k])); break;
-    case GIVEN_FLOAT:  out_fmt(o, "%#.17g", g->f[k]); break;
-    case GIVEN_BOOL:   out_text(o, g->i[k] ? "True" : "False"); break;
-    case GIVEN_STR:    out_fmt(o, "\"%s\"", g->s); break;
-    case GIVEN_DEVICE: out_text(o, "torch.device(\"cpu\")"); break;
-    case GIVEN_NONE:   out_text(o, "None"); break;
-    default:           out_fmt(o, "%lld", (long long)g->i[k]); break;
-    }
-}
-
-/* An empty list has no type by itself. */
-static const char *list_type(const Given *g, const Param *q)
-{
-    switch (g->kind) {
-    case GIVEN_TENSOR: return q->elem_optional ? "Optional[Tensor]" : "Tensor";
-    case GIVEN_FLOAT:  return "float";
-    case GIVEN_BOOL:   return "bool";
-    default:           return "int";
-    }
-}
-
-static void script_argument(Out *o, const Calls *p, const Given *g, const Param *q)
-{
-    if (!g->is_list) {
-        script_item(o, p, g, 0);
-        return;
-    }
-    out_fmt(o, "annotate(List[%s], [", list_type(g, q));
-    for (size_t k = 0; k < g->n; k++) {
-        out_text(o, k ? ", " : "");
-        script_item(o, p, g, k);
-    }
-    out_text(o, "])");
-}
-
-static void script_call(Out *o, const Calls *p, const Call *call)
-{
-    const Schema *s = call->schema;
-    const char *name = strstr(s->name->s, "::") + 2;
-    out_text(o, "    ");
-    for (uint32_t i = 0; i < call->n_result; i++)
-        out_fmt(o, "%s%s", value_name(p, call->result[i]),
-                call->n_result > 1 || call->list ? ", " : " ");
-    if (strncmp(s->name->s, "aten::", 6) == 0)
-        out_fmt(o, "= torch.%s(", name);
-    else
-        out_fmt(o, "= ops.%.*s.%s(", (int)(name - 2 - s->name->s), s->name->s, name);
-    bool left_out = false;
-    bool first = true;
-    for (int i = 0; i < s->n_param; i++) {
-        const Param *q = &s->param[i];
-        left_out |= call->arg[i].kind == GIVEN_DEFAULT;
-        if (call->arg[i].kind == GIVEN_DEFAULT)
-            continue;
-        out_text(o, first ? "" : ", ");
-        first = false;
-        if (left_out || q->kwonly)
-            out_fmt(o, "%s=", q->name->s);
-        script_argument(o, p, &call->arg[i], q);
-    }
-    out_text(o, ")\n");
-}
-
-static void script_spec(const InputType *t, uint32_t number, char *spec)
-{
-    int n = sprintf(spec, "x%u:%s[", number, t->name);
-    for (size_t i = 0; i < t->rank; i++)
-        n += sprintf(spec + n, "%s%lld", i ? "," : "", (long long)t->size[i]);
-    strcpy(spec + n, "]");
-}
-
-Out calls_as_script(const Calls *p, char spec[CALL_INPUTS][48])
-{
-    Code code = { 0 };
-    Out *o = &code.of_m;
-    out_text(o, "  def forward(self: __torch__.M");
-    for (uint32_t i = 0; i < p->n_in; i++) {
-        out_fmt(o, ", x%u: Tensor", i);
-        script_spec(p->in[i], i, spec[i]);
-    }
-    out_text(o, ") -> Any:\n    p_w = self.w\n");
-    for (uint32_t i = 0; i < p->n_call; i++)
-        script_call(o, p, &p->call[i]);
-    out_text(o, "    return (");
-    for (uint32_t i = 0; i < p->n_out; i++)
-        out_fmt(o, "%s, ", value_name(p, p->out[i]));
-    out_text(o, ")\n");
-    Out file = archive_of_script(&code);
-    code_free(&code);
-    return file;
-}
-
-/* ---- as an exported graph ---- */
-
-static void graph_number(Out *o, const Given *g, size_t k)
-{
-    switch (g->kind) {
-    case GIVEN_TENSOR: break;
-    case GIVEN_FLOAT:  out_fmt(o, "%.17g", g->f[k]); break;
-    case GIVEN_BOOL:   out_text(o, g->i[k] ? "true" : "false"); break;
-    default:           out_fmt(o, "%lld", (long long)g->i[k]); break;
-    }
-}
-
-static const char *tag_of(GivenKind kind)
-{
-    switch (kind) {
-    case GIVEN_TENSOR: return "as_tensor";
-    case GIVEN_FLOAT:  return "as_float";
-    case GIVEN_BOOL:   return "as_bool";
-    case GIVEN_DTYPE:  return "as_scalar_type";
-    default:           return "as_int";
-    }
-}
-
-static void graph_list(Out *o, const Calls *p, const Given *g, const Param *q)
-{
-    bool optional = g->kind == GIVEN_TENSOR && q->elem_optional;
-    out_fmt(o, "{\"%ss\": [", optional ? "as_optional_tensor" : tag_of(g->kind));
-    for (size_t k = 0; k < g->n; k++) {
-        out_text(o, k ? ", " : "");
-        graph_number(o, g, k);
-        if (g->kind == GIVEN_TENSOR)
-            out_fmt(o, optional ? "{\"as_tensor\": {\"name\": \"%s\"}}" : "{\"name\": \"%s\"}",
-                    value_name(p, (uint32_t)g->i[k]));
-    }
-    out_text(o, "]}");
-}
-
-static void graph_argument(Out *o, const Calls *p, const Given *g, const Param *q)
-{
-    static const char formats[] = { 1, 4, 2, 3 }; /* of c10's numbers */
-    if (g->is_list)
-        graph_list(o, p, g, q);
-    else if (g->kind == GIVEN_NONE)
-        out_text(o, "{\"as_none\": true}");
-    else if (g->kind == GIVEN_TENSOR)
-        out_fmt(o, "{\"as_tensor\": {\"name\": \"%s\"}}", value_name(p, (uint32_t)g->i[0]));
-    else if (g->kind == GIVEN_STR)
-        out_fmt(o, "{\"as_string\": \"%s\"}", g->s);
-    else if (g->kind == GIVEN_DTYPE)
-        out_fmt(o, "{\"as_scalar_type\": %d}", (int)g->i[0] + 1);
-    else if (g->kind == GIVEN_FORMAT)
-        out_fmt(o, "{\"as_memory_format\": %d}", formats[g->i[0]]);
-    else if (g->kind == GIVEN_LAYOUT)
-        out_text(o, "{\"as_layout\": 7}");
-    else if (g->kind == GIVEN_DEVICE)
-        out_text(o, "{\"as_device\": {\"type\": \"cpu\", \"index\": null}}");
-    else {
-        out_fmt(o, "{\"%s\": ", tag_of(g->kind));
-        graph_number(o, g, 0);
-        out_text(o, "}");
-    }
-}
-
-static void graph_results(Out *o, const Calls *p, const Call *call)
-{
-    out_text(o, call->list ? "{\"as_tensors\": [" : "");
-    for (uint32_t i = 0; i < call->n_result; i++)
-        out_fmt(o, call->list ? "%s{\"name\": \"%s\"}" : "%s{\"as_tensor\": {\"name\": \"%s\"}}",
-                i ? ", " : "", value_name(p, call->result[i]));
-    out_text(o, call->list ? "]}" : "");
-}
-
-static void graph_call(Out *o, const Calls *p, const Call *call)
-{
-    const Schema *s = call->schema;
-    const char *colons = strstr(s->name->s, "::");
-    out_fmt(o, "{\"target\": \"torch.ops.%.*s.%s.%s\", \"inputs\": [", (int)(colons - s->name->s),
-            s->name->s, colons + 2, s->overload->len ? s->overload->s : "default");
-    bool first = true;
-    for (int i = 0; i < s->n_param; i++) {
-        if (call->arg[i].kind == GIVEN_DEFAULT)
-            continue;
-        out_fmt(o, "%s{\"name\": \"%s\", \"arg\": ", first ? "" : ", ", s->param[i].name->s);
-        first = false;
-        graph_argument(o, p, &call->arg[i], &s->param[i]);
-        out_text(o, ", \"kind\": 1}");
-    }
-    out_text(o, "], \"outputs\": [");
-    graph_results(o, p, call);
-    out_text(o, "], \"metadata\": {}, \"is_hop_single_tensor_return\": null}");
-}
-
-static void graph_type(Out *o, const char *name, const InputType *t)
-{
-    int64_t stride[4];
-    int64_t n = 1;
-    for (size_t i = t->rank; i-- > 0; n *= t->size[i] ? t->size[i] : 1)
-        stride[i] = n;
-    out_fmt(o, "\"%s\": {\"dtype\": %d, \"sizes\": [", name, t->pt2);
-    for (size_t i = 0; i < t->rank; i++)
-        out_fmt(o, "%s{\"as_int\": %lld}", i ? ", " : "", (long long)t->size[i]);
-    out_text(o,
-             "], \"requires_grad\": false, \"device\": {\"type\": \"cpu\", \"index\": null}, "
-             "\"strides\": [");
-    for (size_t i = 0; i < t->rank; i++)
-        out_fmt(o, "%s{\"as_int\": %lld}", i ? ", " : "", (long long)stride[i]);
-    out_text(o, "], \"storage_offset\": {\"as_int\": 0}, \"layout\": 7}");
-}
-
-/* The names of n values, each in its tag. */
-static void graph_names(Out *o, const Calls *p, const uint32_t *v, uint32_t n, const char *form)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        out_text(o, i ? ", " : "");
-        for (const char *at = form; *at; at++)
-            if (*at == '$')
-                out_text(o, value_name(p, v[i]));
-            else
-                out_put(o, at, 1);
-    }
-}
-
-static void graph_signature(Out *o, const Calls *p, const uint32_t *in)
-{
-    out_text(o,
-             "\"signature\": {\"input_specs\": [{\"parameter\": {\"arg\": {\"name\": \"p_w\"}, "
-             "\"parameter_name\": \"w\"}}, ");
-    graph_names(o, p, in, p->n_in,
-                "{\"user_input\": {\"arg\": {\"as_tensor\": {\"name\": \"$\"}}}}");
-    out_text(o, "], \"output_specs\": [");
-    graph_names(o, p, p->out, p->n_out,
-                "{\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"$\"}}}}");
-    out_text(o,
-             "]}, \"module_call_graph\": [], \"metadata\": {}, \"treespec_namedtuple_fields\": "
-             "{}}, ");
-}
-
-Out calls_as_graph(const Calls *p)
-{
-    static const InputType weight = { 7, 1, "float32", 2, { 2, 3 } };
-    uint32_t in[CALL_INPUTS];
-    Out o = { 0 };
-    for (uint32_t i = 0; i < p->n_in; i++)
-        in[i] = i;
-    out_text(&o,
-             "{\"graph_module\": {\"graph\": {\"inputs\": [{\"as_tensor\": {\"name\": \"p_w\"}}, ");
-    graph_names(&o, p, in, p->n_in, "{\"as_tensor\": {\"name\": \"$\"}}");
-    out_text(&o, "], \"outputs\": [");
-    graph_names(&o, p, p->out, p->n_out, "{\"as_tensor\": {\"name\": \"$\"}}");
-    out_text(&o, "], \"nodes\": [");
-    for (uint32_t i = 0; i < p->n_call; i++) {
-        out_text(&o, i ? ", " : "");
-        graph_call(&o, p, &p->call[i]);
-    }
-    out_text(&o, "], \"tensor_values\": {");
-    graph_type(&o, "p_w", &weight);
-    for (uint32_t i = 0; i < p->n_in; i++) {
-        out_text(&o, ", ");
-        graph_type(&o, value_name(p, i), p->in[i]);
-    }
-    out_text(&o,
-             "}, \"sym_int_values\": {}, \"sym_bool_values\": {}, \"is_single_tensor_return\": "
-             "false, \"custom_obj_values\": {}, \"sym_float_values\": {}}, ");
-    graph_signature(&o, p, in);
-    out_text(&o,
-             "\"opset_version\": {\"aten\": 10}, \"range_constraints\": {}, "
-             "\"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], "
-             "\"torch_version\": \"2.13.0\", \"guards_code\": []}");
-    Out file = archive_of_graph(&o);
-    out_free(&o);
-    return file;
+    static char name[128];
+    snprintf(name, sizeof name, "%s%s", strstr(call->schema->name->s, "::") + 2,
+             call->in_place ? "_" : "");
+    return name;
 }

@@ -45,6 +45,64 @@ static void collect_schemas(void)
         add_family(cx, f, false);
 }
 
+const Schema *find_schema(const char *name, const char *overload)
+{
+    collect_schemas();
+    for (uint32_t i = 0; i < n_aten; i++)
+        if (str_is(all[i]->name, name) && str_is(all[i]->overload, overload))
+            return all[i];
+    abort();
+}
+
+/* One of those that pick; bytes that have run out pick the first. */
+static const Schema *choose_of(Choices *c, bool (*pick)(const Schema *s))
+{
+    static const Schema *picked[SCHEMAS_MAX];
+    uint32_t n = 0;
+    collect_schemas();
+    for (uint32_t i = 0; i < n_aten; i++)
+        if (pick(all[i]))
+            picked[n++] = all[i];
+    return picked[choose(c, n)];
+}
+
+static bool is_view(const Schema *s) { return s->ret_alias && !s->ret_writes; }
+
+static bool is_writer(const Schema *s)
+{
+    static const char *const names[] = { "add",
+                                         "mul",
+                                         "copy_",
+                                         "fill_",
+                                         "zero_",
+                                         "relu",
+                                         "neg",
+                                         "masked_fill",
+                                         "index_put",
+                                         "index_fill",
+                                         "index_add",
+                                         "index_copy",
+                                         "scatter",
+                                         "scatter_add",
+                                         "clamp",
+                                         "addcmul",
+                                         "masked_scatter",
+                                         "squeeze",
+                                         "transpose",
+                                         "exp",
+                                         "floor_divide",
+                                         "bitwise_and",
+                                         "eq",
+                                         "lerp" };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (strcmp(s->name->s + strlen("aten::"), names[i]) == 0)
+            return true;
+    return false;
+}
+
+const Schema *choose_view(Choices *c) { return choose_of(c, is_view); }
+const Schema *choose_writer(Choices *c) { return choose_of(c, is_writer); }
+
 const Schema *choose_schema(Choices *c)
 {
     collect_schemas();
