@@ -21,29 +21,37 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^ *```")
 ITEM = re.compile(r"( *)(?:[-*]|\d+\.) ")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-CONVERTER = """# Convert in the browser
+OTHER_LANGUAGE = re.compile(r"^\[(?:English|中文)\]\([^)]*\)(?: \| )?", re.M)      # the site has a menu for that
+CONVERTER = {"en": """# Convert in the browser
 
 <iframe src="convert/index.html" title="pt2onnx" style="width: 100%; height: 80vh; border: 1px solid var(--md-default-fg-color--lightest)"></iframe>
 
 [The converter in a window of its own](convert/index.html). A file that is dropped there does not leave the machine: see [the page](web.md).
-"""
+""", "zh-CN": """# 在浏览器里转换
+
+<iframe src="../convert/index.html" title="pt2onnx" style="width: 100%; height: 80vh; border: 1px solid var(--md-default-fg-color--lightest)"></iframe>
+
+[在单独的窗口里打开转换器](convert/index.html)。拖进去的文件不会离开这台机器：见[网页](web.md)。
+"""}
 
 
 # ---- pages ----
 
 def page_of(path):
-    """Where a document of the repository stands in the site; None: it is no page."""
+    """Where a document of the repository stands in the site, below its language; None: it is no page."""
     if path == "README.md":
-        return "index.md"
+        return "en/index.md"
     if path == "README.zh-CN.md":
         return "zh-CN/index.md"
     if path in ("CHANGELOG.md", "CONTRIBUTING.md"):
-        return path
-    return path[len("docs/"):] if path.startswith("docs/") and not path.startswith("docs/data/") else None
+        return "en/" + path
+    if path.startswith("docs/zh-CN/"):
+        return path[len("docs/"):]
+    return "en/" + path[len("docs/"):] if path.startswith("docs/") and not path.startswith("docs/data/") else None
 
 
 def rewritten(text, path, there):
-    """Links lead to pages; a list behind a line of text gets the empty line that Python's Markdown wants."""
+    """Links lead to pages of the same language, which are the English ones where there are no others; a list behind a line of text gets the empty line that Python's Markdown wants."""
     def link(m):
         picture, label, target = m.groups()
         if "://" in target or target.startswith("#"):
@@ -55,8 +63,10 @@ def rewritten(text, path, there):
             page = posixpath.join(page, sorted(p.name for p in (TOP / at).glob("*.md"))[0])
         if not page:
             return label if label.startswith("`") else f"{label} (`{at}`)"
-        return f"{picture}[{label}]({posixpath.relpath(page, posixpath.dirname(there) or '.')}{hash_}{anchor})"
+        page, here = page.partition("/")[2], there.partition("/")[2]
+        return f"{picture}[{label}]({posixpath.relpath(page, posixpath.dirname(here) or '.')}{hash_}{anchor})"
 
+    text = OTHER_LANGUAGE.sub("", text, count=1)
     lines, fenced = [], False
     for line in text.split("\n"):
         fenced ^= bool(FENCE.match(line))
@@ -81,8 +91,9 @@ def write_pages(folder, converter):
             target.write_text(rewritten(file.read_text(), path, there))
         else:
             shutil.copy(file, target)
-    shutil.copytree(converter, folder / "convert")
-    (folder / "converter.md").write_text(CONVERTER)
+    shutil.copytree(converter, folder / "en" / "convert")
+    for language, text in CONVERTER.items():
+        (folder / language / "converter.md").write_text(text)
 
 
 # ---- what a browser would find ----

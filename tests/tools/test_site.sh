@@ -37,9 +37,23 @@ if python3 "$top/tools/site.py" --check "$site/none" > /dev/null; then
 fi
 
 for file in "$top"/docs/*.md "$top"/docs/*/*.md "$top"/docs/zh-CN/tutorials/*.md; do
-    grep -q -e "- ${file#"$top"/docs/}\$" "$top/tools/mkdocs.yml" || { echo "$file is not in tools/mkdocs.yml"; exit 1; }
+    page=${file#"$top"/docs/}
+    grep -q -e "- ${page#zh-CN/}\$" "$top/tools/mkdocs.yml" || { echo "$file is not in tools/mkdocs.yml"; exit 1; }
 done
 
-[ -x "$top/.venv-docs/bin/python" ] || exit 0
+python=$top/.venv-docs/bin/python
+"$python" -c 'import jieba, mkdocs_static_i18n' 2>/dev/null || exit 0
 echo '<a href="#top" id="top">the converter</a>' > "$site/full/index.html"
-"$top/.venv-docs/bin/python" "$top/tools/site.py" --converter "$site/full" --out "$site/built"
+"$python" "$top/tools/site.py" --converter "$site/full" --out "$site/built"
+
+# Of each page there is a Chinese one with a Chinese interface, in Chinese or not, and a menu that leads to the same page in the other language.
+built=$site/built/site
+for page in limits.html embedding.html tutorials/page.html; do
+    for word in '<html lang="zh"' 'placeholder="搜索"' '教程' '开发' 'href="[./]*'"$page"'" hreflang="en"'; do
+        grep -q "$word" "$built/zh-CN/$page" || { echo "zh-CN/$page: no $word"; exit 1; }
+    done
+    grep -q '<html lang="en"' "$built/$page" && grep -q 'href="[./]*zh-CN/'"$page"'" hreflang="zh-CN"' "$built/$page" || { echo "$page: not as it was"; exit 1; }
+done
+# Chinese words can be searched for: they are told apart.
+"$python" -c 'import json, sys; sys.exit(not any("动态\u200b" in d["title"] + d["text"] for d in json.load(open(sys.argv[1]))["docs"]))' "$built/search/search_index.json" ||
+    { echo "the words of Chinese pages are not told apart"; exit 1; }
