@@ -44,6 +44,7 @@ void ctx_restart(Ctx *cx)
     cx->dims = NULL;
     cx->heap = NULL;
     cx->autograd = NULL;
+    cx->record_errors = NULL;
     cx->specialized = NULL;
     cx->types = NULL;
     places_forget(cx);

@@ -199,6 +199,8 @@ struct Ctx {
     struct Specialized *specialized; /* value/specialized.c; forgotten by ctx_restart */
     struct Autograd
         *autograd; /* value/autograd.c: what requires a gradient; forgotten by ctx_restart */
+    /* ops/table.c: results whose recorded type is torch's mistake; forgotten by ctx_restart */
+    struct RecordErrors *record_errors;
     struct Builtins *builtins; /* eval/builtin/builtin.c: rows by name; kept */
     struct Facts *facts;       /* eval: assumptions and facts about inputs; kept across restarts */
     const struct Options *opt; /* pt2onnx.c: what the user asked for */

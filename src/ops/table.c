@@ -86,7 +86,11 @@ struct OpTable {
     Map entries;
     int version;
     DType default_dtype;
-    Map erred;
+};
+
+/* Forgotten by ctx_restart, as the values are. */
+struct RecordErrors {
+    Map values;
 };
 
 /* "aten::max.dim(Tensor .." -> "aten::max" */
@@ -251,7 +255,12 @@ DType dtype_default(Ctx *cx)
 
 /* ---- results whose recorded type is torch's mistake ---- */
 
-void record_note_erred(Ctx *cx, Ox v) { map_add(cx, &table(cx)->erred, v, NULL); }
+void record_note_erred(Ctx *cx, Ox v)
+{
+    if (!cx->record_errors)
+        cx->record_errors = new(cx, struct RecordErrors);
+    map_add(cx, &cx->record_errors->values, v, NULL);
+}
 
 static void push_once(Ctx *cx, Ox v, Map *seen, Oxs *todo)
 {
@@ -288,11 +297,11 @@ bool record_fail(Ctx *cx, Str name, int i, Str recorded, Str computed)
  * noted when the answer is yes, so that later walks are short. */
 bool record_erred(Ctx *cx, Ox v)
 {
-    Map *erred = &table(cx)->erred;
+    Map *erred = cx->record_errors ? &cx->record_errors->values : NULL;
     Map seen = { 0 };
     Oxs todo = { 0 };
     bool found = false;
-    if (erred->n == 0 || !v || !ox_ok(v))
+    if (!erred || !v || !ox_ok(v))
         return false;
     vec_push(cx, &todo, v);
     while (todo.n > 0 && !found) {

@@ -398,6 +398,20 @@ static void an_expanded_tensor_is_not_written(void **state)
         "more than one element of the written-to tensor refers to a single memory location");
 }
 
+/* The values of a run are gone once it starts again; another may have got the memory of one that
+ * was noted. */
+static void a_restart_forgets_torchs_mistakes(void **state)
+{
+    Ctx *cx = *state;
+    Ox first = tensor_read(graph_of(cx), tensor(graph_of(cx), DT_FLOAT, 1).t);
+    record_note_erred(cx, first);
+    assert_true(record_erred(cx, first));
+    ctx_restart(cx);
+    for (int i = 0; i < 100; i++)
+        assert_false(
+            record_erred(cx, tensor_read(graph_of(cx), tensor(graph_of(cx), DT_FLOAT, 1).t)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +428,7 @@ int main(void)
         TEST(a_recorded_type_that_differs_is_an_error),
         TEST(a_recorded_type_tells_of_the_inverse),
         TEST(a_users_rule_comes_first),
+        TEST(a_restart_forgets_torchs_mistakes),
         TEST(lists_reach_a_users_rule),
         TEST(a_users_rule_writes_nothing),
         TEST(old_archives_keep_their_meaning),
