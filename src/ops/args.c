@@ -106,6 +106,19 @@ Tensor *arg_tensor(Op *op, const char *name)
     }
 }
 
+int arg_rank(Op *op, const char *name)
+{
+    Value v = arg_value(op, name);
+    return v.tag == V_TENSOR ? tensor_type(v.t)->rank : -1;
+}
+
+Value no_dimensions(Op *op, const char *name)
+{
+    fail(op->cx, E_VALUE, "Dimension specified as %lld but tensor has no dimensions",
+         (long long)arg_int(op, name));
+    return val_poison();
+}
+
 /* ---- numbers ---- */
 
 Dim arg_dim_expr(Op *op, const char *name)

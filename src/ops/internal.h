@@ -108,6 +108,22 @@ RuleOutcome rule_function(Op *op, RuleEnv *env, Ox *out, size_t n);
  * result quantised as the argument is (quantized.c). */
 Value on_quantized_tensor(Op *op, bool in_place);
 
+/* ---- what PyTorch demands of shapes (demands.c) ----
+ * Only what is surely wrong is; of a rank or a size that is not known nothing is demanded. */
+
+/* "[2, N]", as PyTorch writes sizes. */
+Str dims_text(Ctx *cx, const Dim *at, int n);
+/* The same of x, whose rank is known. */
+Str shape_text(Op *op, Ox x);
+bool surely_differ(Op *op, Dim a, Dim b);
+/* May x have, or be expanded to, exactly these sizes? */
+bool may_have_sizes(Op *op, Ox x, const Dim *dims, int n);
+bool may_expand(Op *op, Ox x, const Dim *dims, int n);
+/* may_expand(), else PyTorch's error. */
+MUST_USE bool need_expand(Op *op, Ox x, const Dim *dims, int n);
+/* May v be broadcast into a tensor of out's sizes? Else PyTorch's error. */
+MUST_USE bool need_output(Op *op, Ox out, Ox v);
+
 /* ---- shape arithmetic that several families share (shape.c) ---- */
 
 /* Reshape; x itself when that is its shape. */
@@ -167,6 +183,9 @@ Ox scalar_of(Op *op, const char *name, Ox like);
 /* x cut to like's sizes on all axes but `axis`: PyTorch lets an index be smaller than what it
  * indexes, ONNX does not. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis);
+/* The first axis but `axis` along which an index is surely larger than x, of the same rank; -1:
+ * none. */
+int first_larger(Op *op, Ox index, Ox x, int axis);
 
 /* ---- sums of products (einsum.c) ---- */
 

@@ -284,6 +284,10 @@ DType arg_dtype(Op *op, const char *name, DType deflt);
 MUST_USE bool arg_dim(Op *op, const char *name, int rank, int *axis);
 /* dims of a reduction: None and [] give all axes. Repeated ones are an error. Sorted. */
 MUST_USE bool arg_axes(Op *op, const char *name, int rank, Axes *out);
+/* The rank of argument `name`: -1 not known, or no tensor. */
+int arg_rank(Op *op, const char *name);
+/* PyTorch's error where argument `name`, a dim, looks into a tensor of rank 0. */
+Value no_dimensions(Op *op, const char *name);
 /* The tensor itself: storage, number flag, strides; NULL for None. */
 Tensor *arg_tensor(Op *op, const char *name);
 /* The rank of x. When x's rank is unknown, `usual` is assumed for the input that x comes from and

@@ -105,6 +105,15 @@ static Value lower_item(Op *op)
     int rank;
     if (!need_rank(op, x, 0, &rank))
         return val_poison();
+    if (str_is(op->call->schema->name, "aten::IntImplicit") ||
+        str_is(op->call->schema->name, "aten::FloatImplicit") ||
+        str_is(op->call->schema->name, "aten::ScalarImplicit")) {
+        if (rank > 0) {
+            fail(op->cx, E_VALUE,
+                 "Cannot input a tensor of dimension other than 0 as a scalar argument");
+            return val_poison();
+        }
+    }
     Dim n = type_numel(op->cx, x->type);
     if (!dim_require(op->cx, n, dim_int(op->cx, 1),
                      "a Tensor with %s elements cannot be converted to Scalar",
@@ -119,7 +128,7 @@ static Value lower_sym_size(Op *op)
     int rank, axis;
     if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return val_poison();
-    return val_dim(op->cx, ox_dim(x, axis));
+    return rank ? val_dim(op->cx, ox_dim(x, axis)) : no_dimensions(op, "dim");
 }
 
 static Ox lower_shape_as_tensor(Op *op)
@@ -143,7 +152,7 @@ static Value lower_copy_(Op *op)
     Ox self = arg(op, "self");
     Ox src = arg(op, "src");
     int rank;
-    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) ||
+    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) || !need_output(op, self, src) ||
         !may_write_copies(op, arg_tensor(op, "self")))
         return val_poison();
     return written(op, expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank));
@@ -179,6 +188,12 @@ static Ox lower_fill(Op *op)
     int rank;
     if (!need_rank(op, self, -1, &rank))
         return POISON;
+    int value_rank = arg_rank(op, "value");
+    if (value_rank > 0)
+        return op_fail(op, E_VALUE,
+                       "fill_ only supports 0-dimension value tensor but got tensor with %d "
+                       "dimensions.",
+                       value_rank);
     Ox v = number_filling(op, arg_value(op, "value"), ox_dtype(self), self->type->dim,
                           (size_t)rank);
     return ox_ok(v) ? expand_dims(op, v, self->type->dim, rank) : POISON;
@@ -204,7 +219,7 @@ static Ox lower_copy(Op *op)
     Ox self = arg(op, "self");
     Ox src = arg(op, "src");
     int rank;
-    if (!ox_ok(src) || !need_rank(op, self, -1, &rank))
+    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) || !need_output(op, self, src))
         return POISON;
     return expand_dims(op, as_type(op, src, ox_dtype(self)), self->type->dim, rank);
 }

@@ -487,10 +487,32 @@ static Ox lower_linear(Op *op)
 
 /* ---- parts, views ---- */
 
+/* Are both of one of the types that have complex numbers? False after PyTorch's error. */
+static bool parts_fit(Op *op, Ox a, Ox b)
+{
+    if (!ox_ok(a) || !ox_ok(b))
+        return false;
+    Ox part[2] = { a, b };
+    for (int i = 0; i < 2; i++) {
+        DType t = ox_dtype(part[i]);
+        if (t != DT_FLOAT && t != DT_DOUBLE && t != DT_FLOAT16)
+            return fail(
+                op->cx, E_VALUE,
+                "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
+                torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
+    }
+    return ox_dtype(a) == ox_dtype(b) ||
+        fail(op->cx, E_VALUE,
+             "Expected object of scalar type %s but got scalar type %s for second argument",
+             torch_dtype_name(ox_dtype(a)), torch_dtype_name(ox_dtype(b)));
+}
+
 static Ox lower_complex(Op *op)
 {
     Ox re = arg(op, "real");
     Ox im = arg(op, "imag");
+    if (!parts_fit(op, re, im))
+        return POISON;
     Ox none = part_zeros(op, im);
     Ox all = part_zeros(op, re);
     re = sum(op, re, none);
@@ -501,6 +523,8 @@ static Ox lower_polar(Op *op)
 {
     Ox size = arg(op, "abs");
     Ox angle = arg(op, "angle");
+    if (!parts_fit(op, size, angle))
+        return POISON;
     Ox c = ox(op, "Cos", angle);
     Ox s = ox(op, "Sin", angle);
     Ox re = times(op, size, c);

@@ -707,12 +707,31 @@ static Value lower_log_sigmoid_forward(Op *op)
 }
 
 /* One slope a channel, axis 1. */
+/* Is the slope one number, or one for each channel? False after PyTorch's error. */
+static bool slopes_fit(Op *op, Ox x, Ox slope)
+{
+    Dim channels = ox_rank(x) > 1 ? ox_dim(x, 1) : dim_int(op->cx, 1);
+    Dim slopes = type_numel(op->cx, slope->type);
+    if (ox_rank(slope) > 1)
+        return fail(op->cx, E_VALUE,
+                    "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = %d",
+                    ox_rank(slope));
+    return !surely_differ(op, slopes, dim_int(op->cx, 1)) || !surely_differ(op, slopes, channels) ||
+        fail(op->cx, E_VALUE,
+             "Mismatch of parameter numbers and input channel size. Found parameter numbers = %s, "
+             "and channel size = %s.",
+             dim_text(op->cx, slopes)->s, dim_text(op->cx, channels)->s);
+}
+
+/* PRelu; its slopes, one a channel, stand along axis 1. */
 static Ox lower_prelu(Op *op)
 {
     Ox x = arg(op, "self");
     Ox slope = arg(op, "weight");
     int rank, slope_rank;
     if (!need_rank(op, x, 4, &rank) || !need_rank(op, slope, 1, &slope_rank))
+        return POISON;
+    if (str_is(op->call->schema->name, "aten::prelu") && !slopes_fit(op, x, slope))
         return POISON;
     if (rank > 2 && slope_rank == 1 && !dim_is(ox_dim(slope, 0), 1)) {
         int64_t axes[MAX_RANK];

@@ -98,6 +98,8 @@ static bool segment_args(Op *op, Segments *s)
     if (!need_rank(op, s->x, -1, &rank) || !need_rank(op, given, 1, &depth) ||
         !arg_dim(op, "axis", rank, &s->axis))
         return false;
+    if (rank == 0)
+        return fail(op->cx, E_VALUE, "segment_reduce(): data must have a dimension");
     if (!dtype_is_float(ox_dtype(s->x)))
         return fail(op->cx, E_VALUE, "\"_segment_reduce_cpu\" not implemented for '%s'",
                     torch_dtype_name(ox_dtype(s->x)));

@@ -47,12 +47,28 @@ static bool add_pick(Op *op, Picks *p, int axis, Ox index)
     return true;
 }
 
-/* A bool mask over axes at, at+1, ..: one list of coordinates an axis. */
-static bool add_mask(Op *op, Picks *p, int at, Ox mask)
+/* Has the mask the sizes of x's axes at, at+1, ..? False after PyTorch's error. */
+static bool mask_fits(Op *op, Ox x, int at, Ox mask)
+{
+    if (at + ox_rank(mask) > ox_rank(x))
+        return fail(op->cx, E_VALUE, "too many indices for tensor of dimension %d", ox_rank(x));
+    for (int i = 0; i < ox_rank(mask); i++)
+        if (surely_differ(op, ox_dim(mask, i), ox_dim(x, at + i)))
+            return fail(op->cx, E_VALUE,
+                        "The shape of the mask %s at index %d does not match the shape of the "
+                        "indexed tensor %s at index %d",
+                        shape_text(op, mask)->s, i, shape_text(op, x)->s, at + i);
+    return true;
+}
+
+/* A bool mask over axes at, at+1, .. of x: one list of coordinates an axis. */
+static bool add_mask(Op *op, Picks *p, Ox x, int at, Ox mask)
 {
     int m = ox_rank(mask);
     if (m == 0)
         return op_refuse(op, "a mask of rank 0"), false;
+    if (!mask_fits(op, x, at, mask))
+        return false;
     Ox where = ox(op, "NonZero", mask); /* [m, count] */
     for (int i = 0; i < m; i++) {
         Ox row = ints(op, i);
@@ -94,7 +110,7 @@ static bool broadcast_picks(Op *op, Picks *p)
 
 /* Add the index of *axis and move *axis behind the axes that it picks: one, or as many as a mask
  * has. NULL picks nothing: the `:` of x[:, i]. */
-static bool add_index(Op *op, Picks *p, int *axis, Ox index)
+static bool add_index(Op *op, Picks *p, Ox x, int *axis, Ox index)
 {
     int at = *axis;
     if (!index) {
@@ -105,10 +121,14 @@ static bool add_index(Op *op, Picks *p, int *axis, Ox index)
         return assume_dtype(op->cx, index, DT_INT64, op->call->schema->name->s);
     if (!ranks_known(op, &index, 1))
         return false;
-    bool mask = ox_dtype(index) == DT_BOOL || ox_dtype(index) == DT_UINT8;
+    DType t = ox_dtype(index);
+    bool mask = t == DT_BOOL || t == DT_UINT8;
     *axis = at + (mask ? ox_rank(index) : 1);
     if (mask)
-        return add_mask(op, p, at, ox_cast(op->g, index, DT_BOOL));
+        return add_mask(op, p, x, at, ox_cast(op->g, index, DT_BOOL));
+    if (t != DT_INT64 && t != DT_INT32)
+        return fail(op->cx, E_VALUE,
+                    "tensors used as indices must be long, int, byte or bool tensors");
     return add_pick(op, p, at, ox_cast(op->g, index, DT_INT64));
 }
 
@@ -118,7 +138,7 @@ static bool plan_picks(Op *op, Ox x, Oxs indices, Picks *p)
     *p = (Picks){ .rank = ox_rank(x) };
     int axis = 0;
     for (size_t i = 0; i < indices.n; i++)
-        if (!add_index(op, p, &axis, indices.at[i]))
+        if (!add_index(op, p, x, &axis, indices.at[i]))
             return false;
     if (!broadcast_picks(op, p))
         return false;
@@ -210,9 +230,9 @@ static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
     if (ox_rank(values) != 0 && !(ox_rank(values) == 1 && dim_is(ox_dim(values, 0), 1)))
         return NULL;
     Ox mask = indices.at[0];
+    if (!ranks_known(op, &mask, 1) || !mask_fits(op, x, 0, mask))
+        return POISON;
     int missing = ox_rank(x) - ox_rank(mask);
-    if (missing < 0)
-        return op_fail(op, E_VALUE, "too many indices for tensor of dimension %d", ox_rank(x));
     for (int i = 0; i < missing; i++)
         mask = unsqueeze_axis(op, mask, ox_rank(mask));
     return ox(op, "Where", mask, ox_cast(op->g, values, ox_dtype(x)), x);
@@ -234,6 +254,11 @@ static Ox expand_to_picked(Op *op, Ox x, const Picks *p, const int *perm, Ox val
         else
             shape[i] = ox_dim(x, perm[p->n + i - p->b_rank]);
     }
+    if (ox_ok(values) && !may_expand(op, values, shape, rank))
+        return op_fail(op, E_VALUE,
+                       "shape mismatch: value tensor of shape %s cannot be broadcast to indexing "
+                       "result of shape %s",
+                       shape_text(op, values)->s, dims_text(op->cx, shape, rank)->s);
     return expand_dims(op, values, shape, rank);
 }
 
@@ -344,6 +369,8 @@ static Ox lower_index_select(Op *op)
     Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
+    if (ox_rank(index) > 1)
+        return op_fail(op, E_VALUE, "index_select(): Index is supposed to be a vector");
     x = at_least_1d(op, x, &scalar);
     Ox picked = ox_with(op, "Gather", INPUTS(x, flatten_to_1d(op, index)), INT("axis", axis));
     return scalar_again(op, picked, scalar);
@@ -375,6 +402,14 @@ Ox trim_to(Op *op, Ox x, Ox like, int axis)
     return ox(op, "Slice", x, from, to, at);
 }
 
+int first_larger(Op *op, Ox index, Ox x, int axis)
+{
+    for (int i = 0; i < ox_rank(index); i++)
+        if (i != axis && dim_lt(op->cx, ox_dim(x, i), ox_dim(index, i)) == YES)
+            return i;
+    return -1;
+}
+
 /* GatherElements. PyTorch's index may be smaller than x on the other axes, and a 0-d tensor
  * counts as one of a single element. */
 static Ox lower_gather(Op *op)
@@ -392,6 +427,12 @@ static Ox lower_gather(Op *op)
     if (ox_rank(x) != ox_rank(index))
         return op_fail(op, E_VALUE,
                        "Index tensor must have the same number of dimensions as input tensor");
+    int larger = first_larger(op, index, x, axis);
+    if (larger >= 0)
+        return op_fail(op, E_VALUE,
+                       "Size does not match at dimension %d expected index %s to be no larger "
+                       "than self %s apart from dimension %d",
+                       larger, shape_text(op, index)->s, shape_text(op, x)->s, axis);
     Ox picked = ox_with(op, "GatherElements", INPUTS(trim_to(op, x, index, axis), index),
                         INT("axis", axis));
     return scalar_again(op, picked, scalar_index);
@@ -439,6 +480,9 @@ static Ox lower_take(Op *op)
     Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
+    if (ox_dtype(index) != DT_INT64)
+        return op_fail(op, E_VALUE, "take(): Expected a long tensor for index, but got %s",
+                       torch_dtype_name(ox_dtype(index)));
     return ox_with(op, "Gather", INPUTS(flatten_to_1d(op, x), index), INT("axis", 0));
 }
 
@@ -450,6 +494,11 @@ static Ox lower_masked_fill(Op *op)
     Ox mask = arg_typed(op, "mask", DT_BOOL);
     if (!ox_ok(x) || !ox_ok(mask))
         return POISON;
+    if (arg_rank(op, "value") > 0)
+        return op_fail(op, E_VALUE,
+                       "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+                       "with %d dimension(s).",
+                       arg_rank(op, "value"));
     Ox value = scalar_of(op, "value", x);
     return ox(op, "Where", ox_cast(op->g, mask, DT_BOOL), value, x);
 }
@@ -478,7 +527,11 @@ static Ox lower_masked_select(Op *op)
     Ox mask = arg_typed(op, "mask", DT_BOOL);
     Dim d[MAX_RANK];
     int rank;
-    if (!ranks_known(op, (Ox[]){ x, mask }, 2) || !mask_shape(op, x, mask, d, &rank))
+    if (!ranks_known(op, (Ox[]){ x, mask }, 2))
+        return POISON;
+    if (ox_dtype(mask) != DT_BOOL && ox_dtype(mask) != DT_UINT8) /* bytes: up to PyTorch 2.0 */
+        return op_fail(op, E_VALUE, "masked_select: expected BoolTensor for mask");
+    if (!mask_shape(op, x, mask, d, &rank))
         return POISON;
     x = flatten_to_1d(op, expand_dims(op, x, d, rank));
     mask = flatten_to_1d(op, expand_dims(op, mask, d, rank));

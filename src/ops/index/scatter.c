@@ -26,7 +26,11 @@ static bool places(Op *op, Ox x, Places *p)
     if (!p->nowhere && ox_rank(p->index) != (rank ? rank : 1))
         return fail(op->cx, E_VALUE,
                     "Index tensor must have the same number of dimensions as self tensor");
-    return true;
+    if (p->nowhere || rank == 0 || first_larger(op, p->index, x, p->axis) < 0)
+        return true;
+    return fail(op->cx, E_VALUE,
+                "Expected index %s to be no larger than self %s apart from dimension %d",
+                shape_text(op, p->index)->s, shape_text(op, x)->s, p->axis);
 }
 
 /* x with src at the places, set or reduced ("add", "mul", ..). src is one number, or a tensor at
@@ -75,26 +79,35 @@ static bool scatter_reduction(Op *op, const char **out)
     return *out || fail(op->cx, E_VALUE, "reduce argument must be either add or multiply.");
 }
 
-static Ox scatter(Op *op, Ox x, Ox src)
+/* Has src the index's rank, a number counting as a vector? False after PyTorch's error. */
+static bool source_fits(Op *op, const Places *p, Ox src)
 {
-    const char *reduction;
-    Places p;
-    if (!scatter_reduction(op, &reduction) || !places(op, x, &p))
-        return POISON;
-    return put_at(op, &p, x, src, reduction);
+    int rank;
+    if (!need_rank(op, src, -1, &rank))
+        return false;
+    return p->nowhere || ox_rank(p->index) == (rank ? rank : 1) ||
+        fail(op->cx, E_VALUE, "Index tensor must have the same number of dimensions as src tensor");
 }
 
 static Ox lower_scatter(Op *op)
 {
     Ox x = arg(op, "self");
     Ox src = same_dtype(op, x, arg(op, "src"), "scatter");
-    return scatter(op, x, src);
+    const char *reduction;
+    Places p;
+    if (!scatter_reduction(op, &reduction) || !places(op, x, &p) || !source_fits(op, &p, src))
+        return POISON;
+    return put_at(op, &p, x, src, reduction);
 }
 
 static Ox lower_scatter_value(Op *op)
 {
     Ox x = arg(op, "self");
-    return ox_ok(x) ? scatter(op, x, scalar_of(op, "value", x)) : POISON;
+    const char *reduction;
+    Places p;
+    if (!ox_ok(x) || !scatter_reduction(op, &reduction) || !places(op, x, &p))
+        return POISON;
+    return put_at(op, &p, x, scalar_of(op, "value", x), reduction);
 }
 
 /* ---- scatter_reduce ---- */
@@ -165,10 +178,26 @@ static Ox lower_scatter_reduce(Op *op)
     Ox x = arg(op, "self");
     Ox src = same_dtype(op, x, arg(op, "src"), "scatter");
     Places p;
-    return places(op, x, &p) ? reduce_into(op, &p, x, src, arg_str(op, "reduce")) : POISON;
+    if (!places(op, x, &p) || !source_fits(op, &p, src))
+        return POISON;
+    return reduce_into(op, &p, x, src, arg_str(op, "reduce"));
 }
 
 /* ---- whole slices: index_add and its kin ---- */
+
+/* Has source, of rank 1 or more, x's sizes but along the axis? A number x counts as a vector. False
+ * after PyTorch's error. */
+static bool slices_match(Op *op, Ox x, Ox source, int axis)
+{
+    bool match = ox_rank(source) == (ox_rank(x) ? ox_rank(x) : 1);
+    for (int i = 0; i < ox_rank(x) && match; i++)
+        match = i == axis || !surely_differ(op, ox_dim(x, i), ox_dim(source, i));
+    return match ||
+        fail(op->cx, E_VALUE,
+             "source tensor shape must match self tensor shape, excluding the specified dimension. "
+             "Got self.shape = %s source.shape = %s",
+             shape_text(op, x)->s, shape_text(op, source)->s);
+}
 
 /* The places of whole slices: the index, of rank 1, expanded to source's shape. */
 static bool slice_places(Op *op, Ox x, Ox source, Places *p)
@@ -179,11 +208,13 @@ static bool slice_places(Op *op, Ox x, Ox source, Places *p)
     if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) ||
         !arg_dim(op, "dim", ox_rank(x), &axis))
         return false;
+    if (ox_rank(index) > 1)
+        return fail(op->cx, E_VALUE, "Index is supposed to be a vector, but got dim: %d",
+                    ox_rank(index));
     source = at_least_1d(op, source, &ignored);
     int rank = ox_rank(source);
-    if (axis >= rank)
-        return fail(op->cx, E_VALUE, "the source must have the dimensions of self, it has %d",
-                    rank);
+    if (!slices_match(op, x, source, axis))
+        return false;
     Dim d[MAX_RANK];
     for (int i = 0; i < rank; i++)
         d[i] = dim_int(op->cx, 1);
@@ -278,6 +309,7 @@ static Ox lower_index_copy(Op *op)
     return index_into(op, x, same_dtype(op, x, arg(op, "source"), "index_copy"), NULL);
 }
 
+/* One number in the place of whole slices. */
 static Ox lower_index_fill(Op *op)
 {
     int axis;
@@ -285,6 +317,11 @@ static Ox lower_index_fill(Op *op)
     Ox index = arg_typed(op, "index", DT_INT64);
     if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
+    if (arg_rank(op, "value") > 0)
+        return op_fail(op, E_VALUE,
+                       "index_fill_ only supports a 0-dimensional value tensor, but got tensor "
+                       "with %d dimension(s).",
+                       arg_rank(op, "value"));
     Ox value = scalar_of(op, "value", x);
     Dim d[MAX_RANK];
     for (int i = 0; i < ox_rank(x); i++)
@@ -318,6 +355,12 @@ static Ox lower_put(Op *op)
     if (ox_dtype(index) != DT_INT64)
         return op_fail(op, E_VALUE, "put_(): Expected a long tensor for index, but got %s",
                        torch_dtype_name(ox_dtype(index)));
+    if (surely_differ(op, type_numel(op->cx, index->type), type_numel(op->cx, source->type)))
+        return op_fail(op, E_VALUE,
+                       "put_(): Expected source and index to have the same number of elements, but "
+                       "got source.numel() = %s, index.numel() = %s",
+                       dim_text(op->cx, type_numel(op->cx, source->type))->s,
+                       dim_text(op->cx, type_numel(op->cx, index->type))->s);
     Places p = { .index = flatten_to_1d(op, index),
                  .nowhere = dim_is(type_numel(op->cx, index->type), 0) };
     Ox flat = flatten_to_1d(op, x);

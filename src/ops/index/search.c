@@ -34,6 +34,23 @@ static Ox positions(Op *op, Ox boundaries, Ox x, bool right)
     return ox_ok(n) && arg_bool(op, "out_int32") ? ox_cast(op->g, n, DT_INT32) : n;
 }
 
+/* Are there boundaries for all values, or for each vector of them? False after PyTorch's error. */
+static bool boundaries_fit(Op *op, Ox boundaries, Ox x)
+{
+    int rank, own;
+    if (!need_rank(op, boundaries, 1, &rank) || !need_rank(op, x, rank, &own))
+        return false;
+    bool fit = rank == 1 || rank == own;
+    for (int i = 0; i < rank - 1 && fit; i++)
+        fit = !surely_differ(op, ox_dim(boundaries, i), ox_dim(x, i));
+    return fit ||
+        fail(op->cx, E_VALUE,
+             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+             "dimensions of boundaries tensor and input value tensor must match, but we got "
+             "boundaries tensor %s and input value tensor %s",
+             shape_text(op, boundaries)->s, shape_text(op, x)->s);
+}
+
 static Ox lower_searchsorted(Op *op)
 {
     Ox boundaries = arg(op, "sorted_sequence");
@@ -44,6 +61,8 @@ static Ox lower_searchsorted(Op *op)
         return op_fail(op, E_VALUE,
                        "torch.searchsorted(): side can only be 'left' or 'right' but got %s",
                        side->s);
+    if (!boundaries_fit(op, boundaries, x))
+        return POISON;
     if (sorter && ox_ok(boundaries))
         boundaries = ox_with(op, "GatherElements", INPUTS(boundaries, sorter),
                              INT("axis", ox_rank(boundaries) - 1));

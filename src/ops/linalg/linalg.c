@@ -150,14 +150,29 @@ static Ox gemm(Op *op, Ox a, Ox b, Ox c, double alpha, double beta)
 
 /* ---- linear ---- */
 
+/* The sizes of x w^T, in dims. */
+static const Dim *result_dims(Ox x, Ox w, Dim *dims)
+{
+    int rank = ox_rank(x);
+    for (int i = 0; i < rank; i++)
+        dims[i] = i < rank - 1 ? ox_dim(x, i) : ox_dim(w, 0);
+    return dims;
+}
+
 /* x w^T + b, with w [out, in] or [in]: a Gemm of two matrices, else MatMul and Add. */
 static Ox lower_linear(Op *op)
 {
     Ox x = arg(op, "input");
     Ox w = arg(op, "weight");
     Ox b = arg_opt(op, "bias");
+    Dim dims[MAX_RANK];
     int rank, w_rank;
     if (!need_rank(op, w, 2, &w_rank) || !need_rank(op, x, 2, &rank))
+        return POISON;
+    if (w_rank > 2)
+        return op_fail(op, E_VALUE, "t() expects a tensor with <= 2 dimensions, but self is %dD",
+                       w_rank);
+    if (b && w_rank == 2 && rank > 0 && !need_expand(op, b, result_dims(x, w, dims), rank))
         return POISON;
     if (rank == 2 && w_rank == 2 && gemm_takes(x, 1, 1))
         return ox_with(op, "Gemm", INPUTS(x, w, b), INT("transB", 1));
@@ -190,6 +205,16 @@ static Ox without_batches(const Op *op, Ox x, Ox y)
     return whole ? one : y;
 }
 
+/* Have these matrices, of rank 3, the same batch? False after PyTorch's error. */
+static bool same_batches(Op *op, Ox a, Ox b)
+{
+    return !surely_differ(op, ox_dim(a, 0), ox_dim(b, 0)) ||
+        fail(op->cx, E_VALUE,
+             "Expected size for first two dimensions of batch2 tensor to be: %s but got: %s.",
+             dims_text(op->cx, (Dim[]){ ox_dim(a, 0), ox_dim(a, 2) }, 2)->s,
+             dims_text(op->cx, b->type->dim, 2)->s);
+}
+
 /* mm, bmm, mv, dot, and their like: products that ask for the ranks of both operands.
  * row->datum: these ranks as two decimal digits, 22 for mm, 33 for bmm, 21 for mv, 11 for dot.
  * row->text: the name of the second parameter. */
@@ -200,6 +225,8 @@ static Ox lower_product(Op *op)
     Ox x = arg(op, "self");
     Ox y = arg(op, op->row->text);
     if (!rank_is(op, x, "self", x_rank) || !rank_is(op, y, op->row->text, y_rank))
+        return POISON;
+    if (x_rank == 3 && !same_batches(op, x, y))
         return POISON;
     if (x_rank == 3)
         y = without_batches(op, x, y);
@@ -216,6 +243,10 @@ static Ox lower_addmm(Op *op)
     double alpha = arg_float(op, "alpha");
     double beta = arg_float(op, "beta");
     if (!rank_is(op, a, "mat1", 2) || !rank_is(op, b, "mat2", 2) || !ox_ok(c))
+        return POISON;
+    if (surely_differ(op, ox_dim(a, 1), ox_dim(b, 0)))
+        return product_of(op, a, b);
+    if (!need_expand(op, c, (Dim[]){ ox_dim(a, 0), ox_dim(b, 1) }, 2))
         return POISON;
     bool one_node = gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2;
     if (one_node && beta == 0)
@@ -243,7 +274,8 @@ static Ox lower_baddbmm(Op *op)
     Ox a = arg(op, "batch1");
     Ox b = arg(op, "batch2");
     Ox c = arg(op, "self");
-    if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
+    if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3) || !same_batches(op, a, b) ||
+        !need_expand(op, c, (Dim[]){ ox_dim(a, 0), ox_dim(a, 1), ox_dim(b, 2) }, 3))
         return POISON;
     return scaled_sum(op, c, product_of(op, a, b));
 }
@@ -254,8 +286,13 @@ static Ox lower_addbmm(Op *op)
     Ox a = arg(op, "batch1");
     Ox b = arg(op, "batch2");
     Ox c = arg(op, "self");
-    if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3))
+    if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3) ||
+        !need_expand(op, c, (Dim[]){ ox_dim(a, 1), ox_dim(b, 2) }, 2))
         return POISON;
+    if (surely_differ(op, ox_dim(a, 0), ox_dim(b, 0)))
+        return op_fail(op, E_VALUE,
+                       "batch1 and batch2 must have same number of batches, got %s and %s",
+                       dim_text(op->cx, ox_dim(a, 0))->s, dim_text(op->cx, ox_dim(b, 0))->s);
     Ox product = product_of(op, a, b);
     return scaled_sum(op, c,
                       reduce(op, "ReduceSum", product, &(Axes){ .n = 1, .at = { 0 } }, false));
@@ -266,7 +303,8 @@ static Ox lower_addmv(Op *op)
     Ox a = arg(op, "mat");
     Ox b = arg(op, "vec");
     Ox c = arg(op, "self");
-    if (!rank_is(op, a, "mat", 2) || !rank_is(op, b, "vec", 1))
+    if (!rank_is(op, a, "mat", 2) || !rank_is(op, b, "vec", 1) ||
+        !need_expand(op, c, (Dim[]){ ox_dim(a, 0) }, 1))
         return POISON;
     return scaled_sum(op, c, product_of(op, a, b));
 }
@@ -305,7 +343,10 @@ static Ox lower_addr(Op *op)
     a = of_type(op, a, t);
     b = of_type(op, b, t);
     c = of_type(op, c, t);
-    return scaled_sum(op, c, outer(op, a, b, "vec2"));
+    Ox product = outer(op, a, b, "vec2");
+    if (!ox_ok(product) || !need_expand(op, c, product->type->dim, 2))
+        return POISON;
+    return scaled_sum(op, c, product);
 }
 
 /* inner: the sum of products along the last axes; a 0-d tensor scales. */
@@ -343,9 +384,17 @@ static Ox lower_chain(Op *op)
         return POISON;
     if (xs.n == 0)
         return op_fail(op, E_VALUE, "chain_matmul: expected one or more matrices");
+    bool vectors = str_is(op->call->schema->name, "aten::linalg_multi_dot");
     Ox out = xs.at[0];
-    for (size_t i = 1; i < xs.n; i++)
-        out = product_of(op, out, xs.at[i]);
+    for (size_t i = 0; i < xs.n; i++) {
+        bool end = i == 0 || i == xs.n - 1;
+        int rank;
+        if (!need_rank(op, xs.at[i], 2, &rank))
+            return POISON;
+        if (rank != 2 && !(rank == 1 && end && vectors))
+            return op_fail(op, E_VALUE, "Tensor dimension is %d, expected 2 instead.", rank);
+        out = i ? product_of(op, out, xs.at[i]) : out;
+    }
     return out;
 }
 
@@ -669,11 +718,39 @@ static Ox lower_corrcoef(Op *op)
 
 /* ---- bilinear ---- */
 
+/* Have the inputs of a bilinear layer one batch, and its weight their features? False after
+ * PyTorch's error. */
+static bool bilinear_fits(Op *op, Ox a, Ox w, Ox b, Ox bias)
+{
+    Ctx *cx = op->cx;
+    int rank = ox_rank(a);
+    if (rank != ox_rank(b))
+        return fail(cx, E_VALUE, "bilinear(): input dimensions do not match: got %d and %d", rank,
+                    ox_rank(b));
+    for (int i = 0; i < rank - 1; i++)
+        if (surely_differ(op, ox_dim(a, i), ox_dim(b, i)))
+            return fail(cx, E_VALUE,
+                        "bilinear(): input batch dimensions do not match at dim %d: got %s and %s",
+                        i, dim_text(cx, ox_dim(a, i))->s, dim_text(cx, ox_dim(b, i))->s);
+    if (ox_rank(w) != 3 || rank == 0)
+        return true; /* einsum refuses it */
+    const Dim features[2] = { ox_dim(a, rank - 1), ox_dim(b, rank - 1) };
+    for (int i = 0; i < 2; i++)
+        if (surely_differ(op, features[i], ox_dim(w, 1 + i)))
+            return fail(cx, E_VALUE,
+                        "bilinear(): input%d size does not match weight size: got %s but expected "
+                        "%s",
+                        1 + i, dim_text(cx, features[i])->s, dim_text(cx, ox_dim(w, 1 + i))->s);
+    return !bias || need_expand(op, bias, w->type->dim, 1);
+}
+
 /* sum over i, j of x1[.., i] w[o, i, j] x2[.., j], plus the bias */
 static Ox lower_bilinear(Op *op)
 {
     Ox at[3] = { arg(op, "input1"), arg(op, "weight"), arg(op, "input2") };
     Ox bias = arg_opt(op, "bias");
+    if (!ranks_known(op, at, 3) || !bilinear_fits(op, at[0], at[1], at[2], bias))
+        return POISON;
     Ox out = einsum(op, str_of(op->cx, "...i,oij,...j->...o"), at, 3);
     return bias ? ox(op, "Add", out, bias) : out;
 }

@@ -382,6 +382,13 @@ static Ox substitute(Op *op, Ox a, Ox b, bool upper, bool unit)
     Ox done = NULL;
     if (!square(op, a, &n) || !ox_ok(b))
         return POISON;
+    Dim size = ox_dim(a, ox_rank(a) - 1);
+    if (ox_rank(b) < 2 || surely_differ(op, size, ox_dim(b, ox_rank(b) - 2)))
+        return op_fail(op, E_VALUE,
+                       "Incompatible matrix sizes for %s: A has the shape %s, but b has the shape "
+                       "%s",
+                       op->call->schema->name->s + strlen("aten::"), shape_text(op, a)->s,
+                       shape_text(op, b)->s);
     if (n == LOOPED)
         return matrix_triangle_solved(op, a, b, upper, unit);
     for (int i = 0; i < n; i++) {

@@ -75,6 +75,23 @@ static bool conv_numbers(Op *op, Conv *c)
     return true;
 }
 
+/* Is the bias, where there is one, a number for each channel of the result? False after PyTorch's
+ * error. */
+static bool bias_fits(Op *op, const Conv *c)
+{
+    Ctx *cx = op->cx;
+    Dim channels = ox_dim(c->weight, 0);
+    if (c->transposed)
+        channels = dim_mul(cx, ox_dim(c->weight, 1), dim_int(cx, c->groups));
+    if (!c->bias || may_have_sizes(op, c->bias, &channels, 1))
+        return !ctx_failed(cx);
+    return fail(cx, E_VALUE,
+                "Given %sweight of size %s, expected bias to be 1-dimensional with %s elements, "
+                "but got bias of size %s instead",
+                c->transposed ? "transposed=1, " : "", shape_text(op, c->weight)->s,
+                dim_text(cx, channels)->s, shape_text(op, c->bias)->s);
+}
+
 /* Reads the arguments of any convolution; row->datum: 1 is transposed. False after an error. */
 static bool conv_args(Op *op, Conv *c)
 {
@@ -92,7 +109,7 @@ static bool conv_args(Op *op, Conv *c)
             op->cx, E_VALUE,
             "Expected %dD (unbatched) or %dD (batched) input to conv%dd, but got input of size: %s",
             rank - 1, rank, c->n, type_text(op->cx, c->x->type)->s);
-    return conv_numbers(op, c);
+    return conv_numbers(op, c) && bias_fits(op, c);
 }
 
 static bool any(const int64_t *at, int n)

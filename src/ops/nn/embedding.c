@@ -8,6 +8,11 @@ static Ox lower_embedding(Op *op)
 {
     Ox weight = arg(op, "weight");
     Ox indices = arg_typed(op, "indices", DT_INT64);
+    int rank;
+    if (!need_rank(op, weight, 2, &rank))
+        return POISON;
+    if (rank != 2)
+        return op_fail(op, E_VALUE, "'weight' must be 2-D");
     return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
 }
 
@@ -414,9 +419,12 @@ static Ox lower_quantized_bag(Op *op)
 /* num_classes=-1: one more than the largest index. */
 static Ox lower_one_hot(Op *op)
 {
-    Ox x = arg(op, "self");
+    Ox x = arg_typed(op, "self", DT_INT64);
     if (!ranks_known(op, &x, 1))
         return POISON;
+    if (ox_dtype(x) != DT_INT64)
+        return op_fail(op, E_VALUE,
+                       "one_hot is only applicable to index tensor of type LongTensor.");
     Ox depth;
     if (arg_is_number(op, "num_classes", -1)) {
         Ox most = ox_with(op, "ReduceMax", INPUTS(flatten_to_1d(op, x)), INT("keepdims", 0));

@@ -145,6 +145,9 @@ static Ox lower_bce(Op *op)
 {
     Ox x = arg(op, "self");
     Ox t = arg(op, "target");
+    Ox weight = arg_opt(op, "weight");
+    if (weight && !need_output(op, x, weight))
+        return POISON;
     Ox log_x = at_least(op, ox(op, "Log", x), -100);
     Ox log_y = at_least(op, ox(op, "Log", from(op, 1, x)), -100);
     Ox yes = ox(op, "Mul", t, log_x);
@@ -159,6 +162,9 @@ static Ox lower_bce_logits(Op *op)
     Ox x = arg(op, "self");
     Ox t = arg(op, "target");
     Ox pos = arg_opt(op, "pos_weight");
+    Ox weight = arg_opt(op, "weight");
+    if (!need_output(op, t, x) || (weight && !need_output(op, t, weight)))
+        return POISON;
     Ox yes = log_sigmoid(op, x);
     if (pos) {
         Ox more = ox(op, "Mul", add(op, pos, -1), t);
@@ -218,6 +224,8 @@ static Ox lower_soft_margin(Op *op)
 {
     Ox x = arg(op, "self");
     Ox t = arg(op, "target");
+    if (!need_output(op, x, t))
+        return POISON;
     Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", t, x)));
     return reduced(op, log1p_of(op, power));
 }
@@ -461,6 +469,28 @@ typedef struct Classes {
     bool alone; /* the input has no batch axis */
 } Classes;
 
+/* Has the target one class for each sample of x, and the weight one number for each class? False
+ * after PyTorch's error. */
+static bool classes_fit(Op *op, Ox x, Ox target, Ox weight, bool alone)
+{
+    Dim classes = ox_dim(x, alone ? 0 : 1);
+    if (ox_rank(target) < 0)
+        return true;
+    int samples = alone ? 0 : ox_rank(target);
+    for (int i = 0; i < samples; i++)
+        if (surely_differ(op, ox_dim(target, i), ox_dim(x, i ? i + 1 : 0)))
+            return fail(op->cx, E_VALUE, "size mismatch (got input: %s, target: %s)",
+                        shape_text(op, x)->s, shape_text(op, target)->s);
+    if (!weight || may_have_sizes(op, weight, &classes, 1))
+        return true;
+    bool flat = ox_rank(x) > 2 && ox_rank(weight) > 0; /* of images any shape will do */
+    return (flat && !surely_differ(op, type_numel(op->cx, weight->type), classes)) ||
+        fail(op->cx, E_VALUE,
+             "weight tensor should be defined either for all %s classes or no classes but got "
+             "weight tensor of shape: %s",
+             dim_text(op->cx, classes)->s, shape_text(op, weight)->s);
+}
+
 /* Reads target, weight and ignore_index for the input x. False after an error. */
 static bool read_classes(Op *op, Ox x, Classes *c)
 {
@@ -477,6 +507,8 @@ static bool read_classes(Op *op, Ox x, Classes *c)
     if (ox_rank(c->target) >= 0 && rank > 1 && ox_rank(c->target) != rank - 1)
         return fail(op->cx, E_VALUE, "a target of rank %d does not fit an input of rank %d",
                     ox_rank(c->target), rank);
+    if (rank > 0 && !classes_fit(op, x, c->target, weight, rank == 1))
+        return false;
     c->target = ox_cast(op->g, c->target, DT_INT64); /* PyTorch takes uint8, too */
     Ox ignore = ox_int(op->g, arg_int(op, "ignore_index"));
     Ox zero = ox_int(op->g, 0);

@@ -194,6 +194,21 @@ static Ox batch_norm(Op *op, Norm *n, bool batch)
     return batch ? by_batch_stats(op, n) : by_running_stats(op, n);
 }
 
+/* Is a parameter, where it is given, a vector of a number for each channel? False after PyTorch's
+ * error. */
+static bool channels_fit(Op *op, const Norm *n, Ox p, const char *name)
+{
+    Dim channels = ox_dim(n->x, 1);
+    if (!p || ox_rank(p) < 0)
+        return true;
+    Dim count = type_numel(op->cx, p->type);
+    if (count && surely_differ(op, count, channels))
+        return fail(op->cx, E_VALUE, "%s should contain %s elements not %s", name,
+                    dim_text(op->cx, channels)->s, dim_text(op->cx, count)->s);
+    return ox_rank(p) == 1 || p == n->weight || p == n->bias ||
+        fail(op->cx, E_VALUE, "TensorAccessor expected 1 dims but tensor has %d", ox_rank(p));
+}
+
 static bool batch_norm_args(Op *op, Norm *n)
 {
     if (!norm_args(op, n, 2))
@@ -203,7 +218,9 @@ static bool batch_norm_args(Op *op, Norm *n)
     if (!n->mean != !n->var)
         return fail(op->cx, E_VALUE,
                     "running_mean and running_var must either both be None or neither be None");
-    return !ctx_failed(op->cx);
+    return !ctx_failed(op->cx) && channels_fit(op, n, n->mean, "running_mean") &&
+        channels_fit(op, n, n->var, "running_var") && channels_fit(op, n, n->weight, "weight") &&
+        channels_fit(op, n, n->bias, "bias");
 }
 
 /* Batch norm, which updates the running statistics where it is by the batch's. Fills in n. */
@@ -339,6 +356,9 @@ static Ox lower_instance_norm(Op *op)
         return POISON;
     n.mean = arg_opt(op, "running_mean");
     n.var = arg_opt(op, "running_var");
+    if (!channels_fit(op, &n, n.mean, "running_mean") ||
+        !channels_fit(op, &n, n.var, "running_var"))
+        return POISON;
     bool own = arg_bool(op, "use_input_stats");
     if (!own && !n.mean)
         return op_fail(op, E_VALUE,
@@ -428,8 +448,21 @@ static bool normalized_axis(Op *op, Ox x, Dims shape, int *axis)
     return true;
 }
 
+/* Has a parameter, where it is given, the normalized shape? False after PyTorch's error. */
+static bool of_normalized_shape(Op *op, Ox p, const char *name, Dims shape)
+{
+    return !p || may_have_sizes(op, p, shape.at, (int)shape.n) ||
+        fail(op->cx, E_VALUE,
+             "Expected %s to be of same shape as normalized_shape, but got %s of shape %s and "
+             "normalized_shape = %s",
+             name, name, shape_text(op, p)->s, dims_text(op->cx, shape.at, (int)shape.n)->s);
+}
+
 static Ox layer_norm(Op *op, Ox x, Dims shape, int axis, Ox weight, Ox bias, double eps)
 {
+    if (!of_normalized_shape(op, weight, "weight", shape) ||
+        !of_normalized_shape(op, bias, "bias", shape))
+        return POISON;
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
@@ -510,6 +543,9 @@ static Ox rms_norm(Op *op, Ox x, Dims shape, int axis, double eps)
     if (ox_is_complex(x))
         return complex_rms_norm(op, x, axis, eps);
     Ox weight = arg_opt(op, "weight");
+    bool fused = op->row->kind == ROW_CALL; /* this one broadcasts its weight */
+    if (!fused && !of_normalized_shape(op, weight, "weight", shape))
+        return POISON;
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);

@@ -800,6 +800,15 @@ static Ox lower_max_unpool(Op *op)
         return op_fail(op, E_VALUE,
                        "There should be exactly %d elements in output_size, but got %zu elements.",
                        n, size.n);
+    if (ox_dtype(indices) != DT_INT64)
+        return op_fail(op, E_VALUE, "elements in indices should be type int64 but got: %s",
+                       torch_dtype_name(ox_dtype(indices)));
+    Type self = tensor_type(arg_tensor(op, "self"));
+    if (!may_have_sizes(op, indices, self->dim, self->rank))
+        return op_fail(op, E_VALUE,
+                       "Expected shape of indices to be same as that of the input tensor (%s) but "
+                       "got indices tensor with shape: %s",
+                       dims_text(op->cx, self->dim, self->rank)->s, shape_text(op, indices)->s);
     Dim from[3] = { ox_dim(x, 0), ox_dim(x, 1), dim_product(op->cx, x->type->dim + 2, n) };
     Dim flat[3] = { from[0], from[1], dim_product(op->cx, size.at, n) };
     Dim out[MAX_RANK] = { from[0], from[1] };

@@ -204,6 +204,31 @@ static State cell_step(Op *op, const CellSpec *cell, Ox of_input, Ox of_state, S
     return (State){ ox(op, cell->activation, ox(op, "Add", of_input, of_state)), NULL };
 }
 
+/* Do the input and the state of a cell fit together, and to the weights? False after PyTorch's
+ * error. */
+static bool cell_fits(Op *op, Ox x, Ox h, Ox w_ih, Ox w_hh)
+{
+    Ctx *cx = op->cx;
+    if (!ranks_known(op, (Ox[]){ x, h, w_ih, w_hh }, 4))
+        return false;
+    if (ox_rank(w_ih) != 2 || ox_rank(w_hh) != 2)
+        return fail(cx, E_VALUE, "the weights of a cell are matrices, got %s and %s",
+                    shape_text(op, w_ih)->s, shape_text(op, w_hh)->s);
+    if (ox_rank(x) < 1 || ox_rank(h) != ox_rank(x))
+        return fail(cx, E_VALUE, "Expected hidden to be %dD, got %dD instead", ox_rank(x),
+                    ox_rank(h));
+    int last = ox_rank(x) - 1;
+    if (surely_differ(op, ox_dim(x, last), ox_dim(w_ih, 1)))
+        return fail(cx, E_VALUE, "input has inconsistent input_size: got %s expected %s",
+                    dim_text(cx, ox_dim(x, last))->s, dim_text(cx, ox_dim(w_ih, 1))->s);
+    if (surely_differ(op, ox_dim(h, last), ox_dim(w_hh, 1)))
+        return fail(cx, E_VALUE, "hidden0 has inconsistent hidden_size: got %s, expected %s",
+                    dim_text(cx, ox_dim(h, last))->s, dim_text(cx, ox_dim(w_hh, 1))->s);
+    return last == 0 || !surely_differ(op, ox_dim(x, 0), ox_dim(h, 0)) ||
+        fail(cx, E_VALUE, "Input batch size %s doesn't match hidden0 batch size %s",
+             dim_text(cx, ox_dim(x, 0))->s, dim_text(cx, ox_dim(h, 0))->s);
+}
+
 static State cell_call(Op *op, State s)
 {
     Ox x = arg(op, "input");
@@ -211,6 +236,8 @@ static State cell_call(Op *op, State s)
     Ox w_hh = arg(op, "w_hh");
     Ox b_ih = arg_opt(op, "b_ih");
     Ox b_hh = arg_opt(op, "b_hh");
+    if (!cell_fits(op, x, s.h, w_ih, w_hh))
+        return (State){ POISON, POISON };
     Ox of_input = linear(op, x, w_ih, b_ih);
     Ox of_state = linear(op, s.h, w_hh, b_hh);
     return cell_step(op, &cells[op->row->datum], of_input, of_state, s);
@@ -481,6 +508,31 @@ static bool rnn_params(Op *op, Rnn *r)
     return true;
 }
 
+/* Have the weights and biases of all layers their ranks, and a row for each gate of each hidden
+ * unit, as the first has? A projection has other rows. False after an error. */
+static bool params_fit(Op *op, const Rnn *r)
+{
+    int each = params_each(r);
+    Dim rows = ox_dim(r->params.at[0], 0);
+    for (size_t i = 0; i < r->params.n; i++) {
+        Ox p = r->params.at[i];
+        int place = (int)(i % (size_t)each);
+        bool bias = r->biases && (place == 2 || place == 3);
+        bool projection = each % 2 && place == each - 1;
+        const char *form = bias ? "a vector" : "a matrix";
+        if (ox_rank(p) != 2 - bias)
+            return fail(op->cx, E_VALUE,
+                        "parameter %zu of a recurrent layer must be %s, but has the shape %s", i,
+                        form, shape_text(op, p)->s);
+        if (!projection && surely_differ(op, ox_dim(p, 0), rows))
+            return fail(op->cx, E_VALUE,
+                        "parameter %zu of a recurrent layer must have %s rows, but has the shape "
+                        "%s",
+                        i, dim_text(op->cx, rows)->s, shape_text(op, p)->s);
+    }
+    return true;
+}
+
 /* Reads and checks the arguments of any layer. False after an error or refusal. */
 static bool rnn_args(Op *op, Rnn *r)
 {
@@ -508,10 +560,10 @@ static bool rnn_args(Op *op, Rnn *r)
         return false;
     }
     r->hidden = wide / r->cell->gates;
-    return true;
+    return params_fit(op, r);
 }
 
-static bool same_batch(Op *op, Ox x, Ox state)
+static bool same_batch(Op *op, Ox x, Ox state, int64_t layers)
 {
     int rank;
     if (!need_rank(op, state, 3, &rank))
@@ -520,6 +572,9 @@ static bool same_batch(Op *op, Ox x, Ox state)
         return fail(op->cx, E_VALUE,
                     "the states of a recurrent layer are [layers, batch, features], got rank %d",
                     rank);
+    if (surely_differ(op, ox_dim(state, 0), dim_int(op->cx, layers)))
+        return fail(op->cx, E_VALUE, "Expected hidden[0] size %lld layers, got %s",
+                    (long long)layers, shape_text(op, state)->s);
     return dim_require(op->cx, ox_dim(state, 1), ox_dim(x, 1),
                        "the batch of the states is not the input's");
 }
@@ -561,7 +616,9 @@ static void run_layers(Op *op, const Rnn *r, Ox x, Ox out[3])
     Oxs cs = { 0 };
     for (int i = 0; i < 3; i++)
         out[i] = POISON;
-    if (!ox_ok(x) || !same_batch(op, x, r->h0) || (r->c0 && !same_batch(op, x, r->c0)))
+    int64_t layers = r->layers * (r->bidirectional ? 2 : 1);
+    if (!ox_ok(x) || !same_batch(op, x, r->h0, layers) ||
+        (r->c0 && !same_batch(op, x, r->c0, layers)))
         return;
     for (int64_t i = 0; i < r->layers; i++) {
         Ox made[3];
@@ -662,6 +719,14 @@ static Value lower_packed_rnn(Op *op)
     if (!rnn_args(op, &r))
         return val_poison();
     Dim batch = ox_rank(r.h0) == 3 ? ox_dim(r.h0, 1) : NULL;
+    int rank;
+    if (!need_rank(op, data, 2, &rank))
+        return val_poison();
+    if (rank != 2) {
+        fail(op->cx, E_VALUE, "the data of packed sequences are [steps, features], got rank %d",
+             rank);
+        return val_poison();
+    }
     if (!packed_by_sizes(op, sizes, batch, &packed))
         return val_poison();
     r.packed = &packed;

@@ -112,6 +112,18 @@ static bool quantisable(Op *op, Ox x, const Steps *s)
     return s->axis < 0 || need_opset(op, 13, "a scale for each channel");
 }
 
+/* Is v, scales or zero points, one number for each of the channels? False after PyTorch's error. */
+static bool channel_vector(Op *op, Ox v, const char *what, Dim channels)
+{
+    int rank;
+    if (!need_rank(op, v, 1, &rank))
+        return false;
+    if (rank != 1)
+        return fail(op->cx, E_VALUE, "%s should be a 1-D tensor", what);
+    return !surely_differ(op, ox_dim(v, 0), channels) ||
+        fail(op->cx, E_VALUE, "dimensions of %s are not consistent with input tensor", what);
+}
+
 /* Reads quant_min and quant_max, and scale and zero point from the parameters of these names. With
  * per_channel they are vectors along parameter `axis`. s->type is left to the caller. False after
  * an error. */
@@ -129,6 +141,15 @@ static bool steps_args(Op *op, Ox x, bool per_channel, const char *scale, const 
         return false;
     Ox scales = arg(op, scale);
     Ox zeros = arg_opt(op, zero);
+    if (rank == 0) {
+        (void)no_dimensions(op, "axis");
+        return false;
+    }
+    bool vectors = str_starts(op->call->schema->name, "aten::"); /* others are only broadcast */
+    if (vectors &&
+        (!channel_vector(op, scales, "scale", ox_dim(x, s->axis)) ||
+         (zeros && !channel_vector(op, zeros, "zero point", ox_dim(x, s->axis)))))
+        return false;
     s->scale = ox_cast(op->g, scales, DT_FLOAT);
     if (zeros)
         s->zero_point = ox_cast(op->g, zeros, is_float_zero(zeros) ? DT_FLOAT : DT_INT32);

@@ -197,6 +197,20 @@ static Value lower_quantize_per_tensor(Op *op)
     return quantized_tensor(op, x, q);
 }
 
+/* Is v, scales or zero points, one number for each of the channels? False after PyTorch's error. */
+static bool channel_vector(Op *op, Ox v, const char *what, Dim channels)
+{
+    int rank;
+    if (!need_rank(op, v, 1, &rank))
+        return false;
+    if (rank != 1)
+        return fail(op->cx, E_VALUE, "%s must have dimension 1", what);
+    return !surely_differ(op, ox_dim(v, 0), channels) ||
+        fail(op->cx, E_VALUE, "length of scales must equal to channel, expected %s got, %s",
+             dim_text(op->cx, channels)->s, dim_text(op->cx, ox_dim(v, 0))->s);
+}
+
+/* Scales and zero points are vectors along the axis. */
 static Value lower_quantize_per_channel(Op *op)
 {
     Ox x = arg(op, "self");
@@ -207,6 +221,9 @@ static Value lower_quantize_per_channel(Op *op)
     int rank;
     if (!ox_ok(scales) || !ox_ok(zeros) || !need_rank(op, x, 4, &rank) || !can_store(t) ||
         !arg_dim(op, "axis", rank, &q->axis) || !need_opset(op, 13, "a scale for each channel"))
+        return val_poison();
+    if (!channel_vector(op, scales, "scale tensor", ox_dim(x, q->axis)) ||
+        !channel_vector(op, zeros, "zero_points tensor", ox_dim(x, q->axis)))
         return val_poison();
     q->scale = ox_cast(op->g, scales, DT_FLOAT);
     q->zero_point = ox_cast(op->g, zeros, dtype_is_float(ox_dtype(zeros)) ? DT_FLOAT : t);

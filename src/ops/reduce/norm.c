@@ -382,6 +382,10 @@ static Ox lower_cdist(Op *op)
     if (xr < 2 || yr < 2)
         return op_fail(op, E_VALUE, "cdist only supports at least 2D tensors, got: %dD and %dD", xr,
                        yr);
+    if (surely_differ(op, ox_dim(x, xr - 1), ox_dim(y, yr - 1)))
+        return op_fail(op, E_VALUE, "X1 and X2 must have the same number of columns. X1: %s X2: %s",
+                       dim_text(op->cx, ox_dim(x, xr - 1))->s,
+                       dim_text(op->cx, ox_dim(y, yr - 1))->s);
     int64_t mode = arg_given(op, "compute_mode") ? arg_int(op, "compute_mode") : 0;
     bool many = more_than(ox_dim(x, xr - 2), 25) || more_than(ox_dim(y, yr - 2), 25);
     if (p == 2 && (mode == 1 || (mode == 0 && many)))

@@ -196,6 +196,8 @@ static Ox lower_chunk_cat(Op *op)
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank) || !arg_dim(op, "dim", rank, &axis))
             return POISON;
+        if (rank == 0)
+            return op_fail(op, E_VALUE, "_chunk_cat expects dim < ndim for all input tensors");
         Dim dims[MAX_RANK + 1];
         Dim size = ox_dim(xs.at[i], axis);
         Dim whole = dim_mul(op->cx, dim_ceildiv(op->cx, size, chunks), chunks);
@@ -290,6 +292,13 @@ static Value lower_meshgrid(Op *op)
     for (int i = 0; i < n; i++) {
         if (n > MAX_RANK || !need_rank(op, xs.at[i], 1, &rank))
             return val_poison();
+        if (rank > 1) {
+            fail(op->cx, E_VALUE,
+                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got a tensor of "
+                 "rank %d",
+                 rank);
+            return val_poison();
+        }
         dims[i] = rank == 0 ? dim_int(op->cx, 1) : ox_dim(xs.at[i], 0);
     }
     for (int i = 0; i < n; i++) {

@@ -45,6 +45,8 @@ Ox expand_dims(Op *op, Ox x, const Dim *dims, int n)
     Dim at[MAX_RANK];
     if (!ox_ok(x) || ctx_failed(op->cx) || same_dims(op->cx, x, dims, n))
         return ctx_failed(op->cx) ? POISON : x;
+    if (!need_expand(op, x, dims, n))
+        return POISON;
     int own = ox_rank(x);
     for (int i = 0; i < n; i++) {
         int k = i - (n - own);

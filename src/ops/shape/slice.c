@@ -280,6 +280,16 @@ static Ox write_narrow(Op *op, Ox base, Ox part)
                                      : POISON;
 }
 
+/* Has src the sizes of the part of self that it replaces? False after PyTorch's error. */
+static bool source_is_part(Op *op, Ox src, const Dim *dims, int n)
+{
+    return may_have_sizes(op, src, dims, n) ||
+        fail(op->cx, E_VALUE,
+             "expected src to have a size equal to the slice of self. src size = %s, slice size = "
+             "%s",
+             shape_text(op, src)->s, dims_text(op->cx, dims, n)->s);
+}
+
 /* slice_scatter, select_scatter: self once the view reads src. */
 static Ox lower_slice_scatter(Op *op)
 {
@@ -291,6 +301,8 @@ static Ox lower_slice_scatter(Op *op)
     Dim dims[MAX_RANK];
     memcpy(dims, self->type->dim, (size_t)ox_rank(self) * sizeof *dims);
     dims[s.axis] = dim_ceildiv(op->cx, dim_sub(op->cx, s.end, s.start), dim_int(op->cx, s.step));
+    if (!source_is_part(op, src, dims, ox_rank(self)))
+        return POISON;
     return write_slice(op, self,
                        expand_dims(op, ox_cast(op->g, src, ox_dtype(self)), dims, ox_rank(self)));
 }
@@ -299,8 +311,17 @@ static Ox lower_select_scatter(Op *op)
 {
     Ox self = arg(op, "self");
     Ox src = arg(op, "src");
-    return ox_ok(self) && ox_ok(src) ? write_select(op, self, ox_cast(op->g, src, ox_dtype(self)))
-                                     : POISON;
+    Dim dims[MAX_RANK];
+    int rank, axis;
+    int n = 0;
+    if (!ox_ok(src) || !need_rank(op, self, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
+        return POISON;
+    for (int i = 0; i < rank; i++)
+        if (i != axis)
+            dims[n++] = ox_dim(self, i);
+    if (!source_is_part(op, src, dims, n))
+        return POISON;
+    return write_select(op, self, ox_cast(op->g, src, ox_dtype(self)));
 }
 
 const OpRow ops_slice[] = {

@@ -361,17 +361,6 @@ static Ox from_memory(Op *op, Ox flat, Ox like)
     return permute_to(op, reshape_to(op, flat, dims, rank), back, rank);
 }
 
-/* "[1, -2]" */
-static Str sizes_text(Ctx *cx, Dims d)
-{
-    Buf text = buf_new(cx);
-    buf_str(&text, "[");
-    for (size_t i = 0; i < d.n; i++)
-        buf_fmt(&text, "%s%s", i ? ", " : "", dim_text(cx, d.at[i])->s);
-    buf_str(&text, "]");
-    return buf_done(&text);
-}
-
 /* False for what PyTorch refuses before it looks at the memory: a negative stride, even of an axis
  * without elements, and a negative storage_offset, which Gather would count from the end. */
 static bool strides_ok(Op *op, Dims stride, Dim offset)
@@ -383,7 +372,7 @@ static bool strides_ok(Op *op, Dims stride, Dim offset)
             return fail(cx, E_VALUE,
                         "as_strided: Negative strides are not supported at the moment, got "
                         "strides: %s",
-                        sizes_text(cx, stride)->s);
+                        dims_text(cx, stride.at, (int)stride.n)->s);
     if (dim_lt(cx, offset, zero) == YES)
         return fail(cx, E_VALUE, "Tensor: invalid storage offset %s", dim_text(cx, offset)->s);
     return true;

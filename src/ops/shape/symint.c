@@ -412,8 +412,11 @@ static Value lower_sym_stride(Op *op)
     Tensor *t = arg_tensor(op, "self");
     Dim stride[MAX_RANK];
     int axis;
-    if (!t || !arg_dim(op, "dim", tensor_type(t)->rank, &axis))
+    int rank;
+    if (!t || !need_rank(op, tensor_read(op->g, t), -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return val_poison();
+    if (rank == 0)
+        return no_dimensions(op, "dim");
     if (!tensor_strides(op->cx, t, stride))
         return val_tensor(op->cx, op_refuse(op, "the stride of this tensor is not known"));
     return val_dim(op->cx, stride[axis]);
