@@ -9,7 +9,7 @@
 Everybody starts from a saved file and ends with an ONNX file, each in a process of its own: a .pt for pt2onnx, the TorchScript exporter and pnnx,
 a .pt2 for the exporter of torch.export, of the same network. Time is the processor's, of all threads, the least of the rounds, which are taken in turns: other programs of the machine do not change it.
 Memory is the peak of that run. What is right is judged in ONNX Runtime, against what PyTorch gave when the model was saved (tests/models). A model counts when its inputs
-are tensors and it keeps no state; a .pt is a trace. `refused` is an error, of the converter or of ONNX Runtime that does not take its file; `wrong` is a file that runs and gives other results.
+are tensors and it keeps no state; a .pt is a trace. Those of torchvision and transformers are saved as .pt only, so nobody is asked for a .pt2 of them. `refused` is an error, of the converter or of ONNX Runtime that does not take its file; `wrong` is a file that runs and gives other results.
 Results of single models are kept in the cache: a stopped run goes on. pnnx is that of .venv-pnnx (tools/setup bench)."""
 import argparse
 import collections
@@ -30,7 +30,7 @@ CACHE = pathlib.Path(os.environ.get("PT2ONNX_CACHE", TOP / ".cache")).absolute()
 PNNX = TOP / ".venv-pnnx"
 CONVERTERS = ("pt2onnx", "torchscript", "dynamo", "pnnx")
 TIMED = (("resnet18", "2,3,64,64"), ("chain_1000_8", "2,8"), ("chain_31_2048", "2,2048"))
-SETS = ("toys213",)
+SETS = ("toys213", "vision", "transformers")
 ROUNDS = 3
 SECONDS = 120                           # for one conversion
 READS = {"pt2onnx": (".pt", ".pt2"), "torchscript": (".pt",), "dynamo": (".pt2",), "pnnx": (".pt",)}
@@ -158,6 +158,15 @@ def sizes(pt2onnx):
 
 # ---- right, refused, wrong ----
 
+def make_models(sets):
+    """What of the sets is not in the cache yet, by the PyTorch of the set; none of torchvision where Debian's PyTorch is not."""
+    for name in sets:
+        python = "/usr/bin/python3" if name == "vision" else sys.executable
+        words = [python, TOP / "tests" / "models" / "make_models.py", "--corpus", "--set", name, "--only", "*.traced,*.pt2", "-q", CACHE / "models"]
+        if pathlib.Path(python).exists() and subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
+            subprocess.run(list(map(str, words)))
+
+
 def cases(sets):
     sys.path.insert(0, str(TOP / "tests" / "python"))
     import oracle
@@ -255,11 +264,12 @@ def digest(*paths):
 
 
 def judged(sets, pt2onnx):
-    """{suffix: {converter: {right: n, ..}}}, and every wrong one by name."""
+    """{set: {suffix: {converter: {right: n, ..}}}}, and every wrong one by name."""
+    make_models(sets)
     kept = CACHE / "versus.jsonl"
     build = {"pt2onnx": digest(pt2onnx), "pnnx": digest(pnnx_program()) if pnnx_program() else ""}
     known = {tuple(k): v for k, v in map(json.loads, kept.read_text().splitlines())} if kept.exists() else {}
-    counts, wrong = collections.defaultdict(lambda: collections.defaultdict(collections.Counter)), {}
+    counts, wrong = {}, {}
     workers = {how: Worker(how) for how in ("torchscript", "dynamo", "pnnx")}
     with open(kept, "a") as log:
         for case in cases(sets):
@@ -273,21 +283,25 @@ def judged(sets, pt2onnx):
                     log.write(json.dumps([key, known[key]]) + "\n")
                     log.flush()
                 word, why = known[key]
-                counts[suffix][how][word] += 1
+                counts.setdefault(case.set, {}).setdefault(suffix, {}).setdefault(how, collections.Counter())[word] += 1
                 if word == "wrong":
                     wrong.setdefault(how, {})[f"{case.set}/{case.name}"] = why
     for w in workers.values():
         w.end()
-    return {s: {how: dict(c) for how, c in by.items()} for s, by in counts.items()}, wrong
+    return counts, wrong
 
 
 # ---- the table ----
 
 WORDS = {
     "README.md": {"head": "torch.onnx, TorchScript | torch.onnx, dynamo | pnnx", "time": "{}, {}: processor seconds", "peak": "{}: peak memory, MB",
-                  "size": "to install, MB", ".pt": "{} `.pt` files: right / refused / silently wrong", ".pt2": "{} `.pt2` files: the same", "by": "measured by"},
+                  "size": "to install, MB", "toys213.pt": "{} small networks, `.pt`: right / refused / silently wrong", "toys213.pt2": "{} small networks, `.pt2`: the same",
+                  "vision.pt": "{} of torchvision, `.pt`: the same", "transformers.pt": "{} of transformers, `.pt`: the same", "by": "measured by",
+                  "filled": "Filled by {}, rounds: {}. Time is the processor's, of all threads, the least of the rounds."},
     "README.zh-CN.md": {"head": "torch.onnx，TorchScript | torch.onnx，dynamo | pnnx", "time": "{}，{}：处理器秒数", "peak": "{}：内存峰值，MB",
-                        "size": "安装大小，MB", ".pt": "{} 个 `.pt` 文件：正确 / 拒绝 / 悄悄出错", ".pt2": "{} 个 `.pt2` 文件：同上", "by": "测量命令"},
+                        "size": "安装大小，MB", "toys213.pt": "{} 个小网络，`.pt`：正确 / 拒绝 / 悄悄出错", "toys213.pt2": "{} 个小网络，`.pt2`：同上",
+                        "vision.pt": "{} 个 torchvision 网络，`.pt`：同上", "transformers.pt": "{} 个 transformers 网络，`.pt`：同上", "by": "测量命令",
+                        "filled": "由 {} 填写，轮数：{}。时间是所有线程的处理器时间，取各轮中最少的。"},
 }
 NAMES = {"chain_1000_8": "1,000 Linear", "chain_31_2048": "31 Linear"}
 BEGIN, END = "<!-- versus -->", "<!-- /versus -->"
@@ -310,11 +324,11 @@ def table(data, words):
         lines.append(line(words["time"].format(name, size), *(short(row[how]["cpu"]) if how in row else "–" for how in CONVERTERS), run.format("time")))
         lines.append(line(words["peak"].format(name), *(short(row[how]["peak"] / 1e6) if how in row else "–" for how in CONVERTERS), run.format("time")))
     lines.append(line(words["size"], *(short(data["size"][how] / 1e6) if data["size"].get(how) else "–" for how in CONVERTERS), run.format("size")))
-    for suffix, by in sorted(data["right"].items()):
+    for name, suffix, by in ((s, x, by) for s in SETS for x, by in sorted(data["right"].get(s, {}).items())):
         total = max(sum(c.values()) for c in by.values())
         cells = (" / ".join(str(by[how].get(w, 0)) for w in ("right", "refused", "wrong")) if how in by else "–" for how in CONVERTERS)
-        lines.append(line(words[suffix].format(total), *cells, run.format("right")))
-    return "\n".join(lines)
+        lines.append(line(words[name + suffix].format(total), *cells, run.format("right")))
+    return "\n".join([*lines, "", words["filled"].format(", ".join("`%s`" % run for run in data["runs"]), data["rounds"])])
 
 
 def write_table(data, check):
@@ -352,12 +366,14 @@ def main():
     pt2onnx, what = a.pt2onnx.resolve(), (a.only or "").partition("=")
     CACHE.mkdir(parents=True, exist_ok=True)
     kept = DATA if a.keep else pt2onnx.parent / "versus.json"
-    data = json.loads(kept.read_text()) if kept.exists() and a.only else {"time": [], "size": {}, "right": {}, "wrong": {}}
+    data = json.loads(kept.read_text()) if kept.exists() and a.only else {"time": [], "size": {}, "right": {}, "wrong": {}, "rounds": 0}
+    said = "make bench KEEP=1" if a.rounds == ROUNDS else f"tools/versus.py --keep --rounds {a.rounds}"
+    data["runs"] = data.get("runs", []) + [f"{said} ONLY={a.only}"] if a.only else [said]
     began = time.monotonic()
     if what[0] in ("", "size"):
         data["size"] = sizes(pt2onnx)
     if what[0] in ("", "time"):
-        data["time"] = times(pt2onnx, a.rounds)
+        data["time"], data["rounds"] = times(pt2onnx, a.rounds), a.rounds
     if what[0] in ("", "right"):
         data["right"], data["wrong"] = judged(what[2].split(",") if what[2] else SETS, pt2onnx)
     data["versions"] = {name: importlib.metadata.version(name) for name in ("torch", "onnx", "onnxscript", "onnxruntime")}
