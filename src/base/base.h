@@ -172,6 +172,33 @@ bool map_add(Ctx *cx, Map *m, const void *key,
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* the same on every machine */
 
+/* ---- names that the build has hashed
+ * ------------------------------------------------------------------------------------ */
+
+/* One thing that has a name: row `number` of a family, or head `number` of the rule that begins at
+ * byte `at` of a family's text (NAME_OF_ROW: of none). */
+enum { NAME_OF_ROW = 0xffffffffu };
+typedef struct NameItem {
+    uint32_t at;
+    uint16_t family, number;
+} NameItem;
+/* From names to items, as constant data that tools/compile_tables.c has written: at start nothing
+ * is made of it, and no address in it is relocated. */
+typedef struct NameRow {
+    uint32_t text, item; /* where its name and its items begin */
+    uint16_t len, n_item;
+} NameRow;
+typedef struct NameTable {
+    const char *text; /* the names, one behind the other */
+    const NameRow *row;
+    const NameItem *item;
+    const uint16_t *slot; /* by hash: one more than the number of a row, or 0 */
+    uint32_t n_slot;      /* a power of two; 0 of an empty table */
+} NameTable;
+/* The items of a name, in the order in which rows and rules stand in the sources. *n is 0 where
+ * there is no such name. */
+const NameItem *names_find(const NameTable *t, const char *name, size_t len, size_t *n);
+
 /* ---- checked arithmetic: false on overflow, *out then unspecified
  * ------------------------------ */
 

@@ -1,91 +1,96 @@
 /* optable.c - ONNX's operators by name: the generated facts (optable_data.c) joined with our
  * inference and folding.
  *
- * The join is made once a context, on first use: facts are constant data, rows stand at the foot of
- * each infer_*.c and fold_*.c, and a name that stands in neither has no inference, which
- * `pt2onnx_tables` in tests lists. */
+ * Facts are constant data, rows stand at the foot of each infer_*.c and fold_*.c, and the build
+ * writes down which operator has which rows (tools/compile_tables.c); a context joins them of the
+ * operators that it asks for. One without a row has no inference, which `pt2onnx_tables` in tests
+ * lists. */
 #include "onnx/fold/fold.h"
 #include "onnx/infer/infer.h"
 
 #include <stdlib.h>
 
-static const InferRow *const infer_families[] = {
+const InferRow *const infer_families[] = {
     infer_elementwise, infer_shape,   infer_index, infer_reduce, infer_nn,
-    infer_linalg,      infer_control, infer_misc,  infer_text,
+    infer_linalg,      infer_control, infer_misc,  infer_text,   NULL,
 };
-static const FoldRow *const fold_families[] = {
-    fold_elementwise, fold_shape, fold_reduce, fold_linalg, fold_nn, fold_misc,
+const FoldRow *const fold_families[] = {
+    fold_elementwise, fold_shape, fold_reduce, fold_linalg, fold_nn, fold_misc, NULL,
 };
+extern const NameTable infer_names, fold_names;
+
 /* Two of these with equal inputs are not one. Dropout counts: it draws when it trains. */
 static const char *const random_ops[] = {
     "Bernoulli",        "Dropout",       "Multinomial",       "RandomNormal",
     "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
+/* By number of its facts; those that were asked for have a name. */
 struct OnnxTable {
     OnnxOp *op;
-    Map by_name;
 };
 
-static OnnxOp *table_find(Ctx *cx, const struct OnnxTable *t, const char *name)
-{
-    return map_get(&t->by_name, str_of(cx, name));
-}
-
-/* What ONNX says of each operator (optable_data.c), and what we know of it: how it infers, folds,
- * and whether it draws random numbers. NULL without memory. */
-static struct OnnxTable *table_make(Ctx *cx)
-{
-    struct OnnxTable *t = new(cx, struct OnnxTable);
-    t->op = new_array(cx, OnnxOp, onnx_facts_count);
-    if (!t->op)
-        return NULL;
-    for (int i = 0; i < onnx_facts_count; i++) {
-        t->op[i] = (OnnxOp){ .name = onnx_facts[i].name,
-                             .version = onnx_facts[i].version,
-                             .n_version = onnx_facts[i].n_version };
-        map_put(cx, &t->by_name, str_of(cx, onnx_facts[i].name), &t->op[i]);
-    }
-    for (size_t i = 0; i < COUNT(infer_families); i++)
-        for (const InferRow *r = infer_families[i]; r->op; r++) {
-            OnnxOp *op = table_find(cx, t, r->op);
-            if (op)
-                op->infer = r->fn;
-        }
-    for (size_t i = 0; i < COUNT(fold_families); i++)
-        for (const FoldRow *r = fold_families[i]; r->op; r++) {
-            OnnxOp *op = table_find(cx, t, r->op);
-            if (op)
-                op->fold = r->fn;
-        }
-    for (size_t i = 0; i < COUNT(random_ops); i++) {
-        OnnxOp *op = table_find(cx, t, random_ops[i]);
-        if (op)
-            op->random = true;
-    }
-    return t;
-}
-
-static const struct OnnxTable *table(Ctx *cx)
+/* NULL without memory. */
+static struct OnnxTable *table(Ctx *cx)
 {
     if (!cx->onnx) {
         keep_begin(cx);
-        cx->onnx = table_make(cx);
+        struct OnnxTable *t = new(cx, struct OnnxTable);
+        t->op = new_array(cx, OnnxOp, onnx_facts_count);
+        cx->onnx = t->op ? t : NULL;
         keep_end(cx);
     }
     return cx->onnx;
 }
 
-const OnnxOp *onnx_op(Ctx *cx, const char *name)
+static bool is_random(const char *name)
 {
-    const struct OnnxTable *t = table(cx);
-    return t ? table_find(cx, t, name) : NULL;
+    for (size_t i = 0; i < COUNT(random_ops); i++)
+        if (strcmp(random_ops[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* What ONNX says of an operator (optable_data.c), and what we know of it: how it infers, folds,
+ * and whether it draws random numbers. */
+static OnnxOp join(const OpFacts *facts)
+{
+    size_t n, len = strlen(facts->name);
+    const NameItem *infer = names_find(&infer_names, facts->name, len, &n);
+    const NameItem *fold = names_find(&fold_names, facts->name, len, &n);
+    return (OnnxOp){ .name = facts->name,
+                     .version = facts->version,
+                     .n_version = facts->n_version,
+                     .infer = infer ? infer_families[infer->family][infer->number].fn : NULL,
+                     .fold = fold ? fold_families[fold->family][fold->number].fn : NULL,
+                     .random = is_random(facts->name) };
 }
 
 const OnnxOp *onnx_op_at(Ctx *cx, int i)
 {
-    const struct OnnxTable *t = table(cx);
-    return t && i >= 0 && i < onnx_facts_count ? &t->op[i] : NULL;
+    struct OnnxTable *t = table(cx);
+    if (!t || i < 0 || i >= onnx_facts_count)
+        return NULL;
+    if (!t->op[i].name)
+        t->op[i] = join(&onnx_facts[i]);
+    return &t->op[i];
+}
+
+const OnnxOp *onnx_op(Ctx *cx, const char *name)
+{
+    int low = 0;
+    int high = onnx_facts_count;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        int order = strcmp(onnx_facts[middle].name, name);
+        if (order == 0)
+            return onnx_op_at(cx, middle);
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }
 
 const OpVersion *onnx_version(const OnnxOp *op, int opset)

@@ -1,8 +1,8 @@
 /* table.c - every family, and the candidates of a name.
  *
- * The map from names to schema lines is made once per context by looking at nothing but the name at
- * the start of each line; a schema is parsed when its name is first called. A user's rules stand
- * before the built-in rows of their name. */
+ * The build writes down which rows and rules have which name (tools/compile_tables.c), so a context
+ * makes the entries of those names that it asks for, and no others; a schema is parsed when its
+ * name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
 /* One line a family: its folder; its rows, ops_NAME of NAME.c; and NAME.rules where it has one. */
@@ -82,8 +82,12 @@ const OpFamily op_families[] = {
     FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH){ NULL, NULL, NULL, NULL },
 };
 
+extern const NameTable op_names;
+enum { FAMILIES_COUNT = COUNT(op_families) - 1 };
+
 struct OpTable {
-    Map entries;
+    Map entries; /* of the names asked for; Str -> Entry, which may have no candidate */
+    RuleSet *rules[FAMILIES_COUNT]; /* of the families that have been asked for a rule */
     int version;
     DType default_dtype;
 };
@@ -102,31 +106,16 @@ static Str line_name(Ctx *cx, const char *line)
     return str_n(cx, line, n);
 }
 
-static Entry *entry(Ctx *cx, struct OpTable *t, Str name)
+static Candidate row_candidate(const OpRow *row)
 {
-    Entry *e = map_get(&t->entries, name);
-    if (!e) {
-        e = new(cx, Entry);
-        e->name = name;
-        map_put(cx, &t->entries, name, e);
-    }
-    return e;
-}
-
-static void add_rows(Ctx *cx, struct OpTable *t, const OpRow *rows)
-{
-    const OpRow *owner = rows;
-    for (const OpRow *r = rows; r->kind != ROW_END; r++) {
-        if (r->kind != ROW_OLDER)
-            owner = r;
-        Entry *e = entry(cx, t, line_name(cx, r->schema));
-        vec_push(cx, &e->at,
-                 (Candidate){ .row = owner,
-                              .line = r->schema,
-                              .promote = owner->promote,
-                              .kinds = owner->kinds ? owner->kinds : PLAIN,
-                              .layout = owner->layout });
-    }
+    const OpRow *owner = row;
+    while (owner->kind == ROW_OLDER)
+        owner--;
+    return (Candidate){ .row = owner,
+                        .line = row->schema,
+                        .promote = owner->promote,
+                        .kinds = owner->kinds ? owner->kinds : PLAIN,
+                        .layout = owner->layout };
 }
 
 static bool has_word(const char *words, const char *word)
@@ -181,37 +170,62 @@ static Candidate rule_candidate(const Rule *r)
     return c;
 }
 
-static bool add_rules(Ctx *cx, struct OpTable *t, const char *family, const char *source)
-{
-    RuleList rules = { 0 };
-    Text *text = new(cx, Text);
-    *text = (Text){ .name = str_fmt(cx, "%s.rules", family), .at = source, .n = strlen(source) };
-    if (!rules_scan(cx, text, &rules))
-        return false;
-    for (size_t i = 0; i < rules.n; i++) {
-        Entry *e = entry(cx, t, line_name(cx, rules.at[i]->head->s));
-        vec_push(cx, &e->at, rule_candidate(rules.at[i]));
-    }
-    return true;
-}
-
 static struct OpTable *table(Ctx *cx)
 {
-    if (cx->ops)
-        return cx->ops;
-    keep_begin(cx);
-    struct OpTable *t = new(cx, struct OpTable);
-    for (const OpFamily *f = op_families; f->name; f++) {
-        add_rows(cx, t, f->rows);
-        if (f->rules && !add_rules(cx, t, f->name, f->rules))
-            break;
+    if (!cx->ops) {
+        keep_begin(cx);
+        cx->ops = new(cx, struct OpTable);
+        keep_end(cx);
     }
-    cx->ops = t;
-    keep_end(cx);
-    return t;
+    return cx->ops;
 }
 
-Entry *table_find(Ctx *cx, Str name) { return map_get(&table(cx)->entries, name); }
+static RuleSet *rules_of_family(Ctx *cx, uint16_t number)
+{
+    RuleSet **set = &table(cx)->rules[number];
+    const OpFamily *f = &op_families[number];
+    if (!*set) {
+        *set = new(cx, RuleSet);
+        **set = rule_set(cx, str_fmt(cx, "%s.rules", f->name)->s, f->rules, NULL);
+    }
+    return *set;
+}
+
+static void add_candidate(Ctx *cx, Entry *e, NameItem at)
+{
+    if (at.at == NAME_OF_ROW) {
+        vec_push(cx, &e->at, row_candidate(&op_families[at.family].rows[at.number]));
+        return;
+    }
+    const Rule *rule = rule_at(cx, rules_of_family(cx, at.family), at);
+    if (rule)
+        vec_push(cx, &e->at, rule_candidate(rule));
+}
+
+/* The entry of a name, in the keep arena; one that nothing has the name of has no candidates. */
+static Entry *entry(Ctx *cx, Str name)
+{
+    struct OpTable *t = table(cx);
+    MapEntry *made = map_find(&t->entries, name);
+    if (made)
+        return made->val;
+    size_t n;
+    const NameItem *at = names_find(&op_names, name->s, name->len, &n);
+    keep_begin(cx);
+    Entry *e = new(cx, Entry);
+    e->name = name;
+    for (size_t i = 0; i < n; i++)
+        add_candidate(cx, e, at[i]);
+    map_put(cx, &t->entries, name, e);
+    keep_end(cx);
+    return e;
+}
+
+Entry *table_find(Ctx *cx, Str name)
+{
+    Entry *e = entry(cx, name);
+    return e->at.n || e->callback ? e : NULL;
+}
 
 const Schema *candidate_schema(Ctx *cx, Candidate *c)
 {
@@ -532,7 +546,7 @@ static bool add_user_rules(Ctx *cx, const RuleList *rules)
         r->users = true;
         if (!check_rule(cx, r, &c))
             return false;
-        override(cx, entry(cx, table(cx), line_name(cx, c.line)), c);
+        override(cx, entry(cx, line_name(cx, c.line)), c);
     }
     return true;
 }
@@ -549,7 +563,7 @@ bool ops_add_rules(Ctx *cx, const Text *text)
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user)
 {
     keep_begin(cx);
-    Entry *e = entry(cx, table(cx), name);
+    Entry *e = entry(cx, name);
     e->callback = fn;
     e->user = user;
     keep_end(cx);

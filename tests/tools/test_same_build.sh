@@ -2,7 +2,8 @@
 # Two builds of one commit in two folders are equal byte by byte, and what is built here does not name its folder.
 # usage: test_same_build.sh SOURCE_DIR LIBRARY
 #
-# Only src/base and the rules are built twice, with debug information: where a path could stay is the same in every file.
+# Only src/base and the rules are built twice, with debug information: where a path could stay is the same in every file. The tables of names are written a
+# second time.
 set -u
 two=$(mktemp -d) || exit 1
 trap 'rm -rf "$two"' EXIT
@@ -18,5 +19,7 @@ for folder in one "another folder"; do
         { tail -20 "$two/log"; exit 1; }
 done
 cmp "$two/one/build/libpt2onnx.a" "$two/another folder/build/libpt2onnx.a" || failed=1
+build=$(dirname "$2")
+"$build/pt2onnx_compile_tables" "$two/tables.c" && cmp "$two/tables.c" "$build/name_tables.c" || failed=1
 if grep -qF "$1/" "$2"; then echo "$2 names the folder of its sources"; failed=1; fi
 exit $failed

@@ -6,9 +6,11 @@
 #include "eval/lists/dynamic_dict.h"
 #include "eval/builtin/builtin.h"
 
-static const BuiltinRow *const families[] = { builtin_numbers, builtin_math,    builtin_compare,
-                                              builtin_lists,   builtin_strings, builtin_tensors,
-                                              builtin_autograd };
+const BuiltinRow *const builtin_families[] = {
+    builtin_numbers, builtin_math,    builtin_compare,  builtin_lists,
+    builtin_strings, builtin_tensors, builtin_autograd, NULL,
+};
+extern const NameTable builtin_names;
 
 /* Python's own words, as operators. */
 static const struct {
@@ -27,34 +29,34 @@ static const struct {
 
 typedef VEC(const BuiltinRow *) Rows;
 struct Builtins {
-    Map by_name;
-}; /* Str -> Rows * */
+    Map by_name; /* of the names asked for; Str -> Rows *, NULL of a name that is no builtin's */
+};
 
-static void index_row(Ctx *cx, Map *by_name, const char *name, const BuiltinRow *row)
+/* The rows that the build has found under this name. NULL: none. */
+static const Rows *find_rows(Ctx *cx, const char *name)
 {
-    Str key = str_of(cx, name);
-    Rows *rows = map_get(by_name, key);
-    if (!rows) {
-        rows = new(cx, Rows);
-        map_put(cx, by_name, key, rows);
-    }
-    vec_push(cx, rows, row);
+    size_t n;
+    const NameItem *at = names_find(&builtin_names, name, strlen(name), &n);
+    Rows *rows = n ? new(cx, Rows) : NULL;
+    for (size_t i = 0; i < n; i++)
+        vec_push(cx, rows, &builtin_families[at[i].family][at[i].number]);
+    return rows;
 }
 
-static const Map *index_of_rows(Ctx *cx)
+/* NULL: not the name of a builtin. */
+static const Rows *rows_of(Ctx *cx, Str name)
 {
-    if (cx->builtins)
-        return &cx->builtins->by_name;
+    MapEntry *known = cx->builtins ? map_find(&cx->builtins->by_name, name) : NULL;
+    if (known)
+        return known->val;
+    const char *op = builtin_of_word(name->s);
     keep_begin(cx);
-    cx->builtins = new(cx, struct Builtins);
-    Map *m = &cx->builtins->by_name;
-    for (size_t f = 0; f < COUNT(families); f++)
-        for (const BuiltinRow *r = families[f]; r->name; r++)
-            index_row(cx, m, r->name, r);
-    for (size_t i = 0; i < COUNT(words); i++)
-        map_put(cx, m, str_of(cx, words[i].word), map_get(m, str_of(cx, words[i].op)));
+    if (!cx->builtins)
+        cx->builtins = new(cx, struct Builtins);
+    const Rows *rows = find_rows(cx, op ? op : name->s);
+    map_put(cx, &cx->builtins->by_name, name, rows);
     keep_end(cx);
-    return m;
+    return rows;
 }
 
 bool builtin_nth(size_t i, BuiltinInfo *out)
@@ -62,8 +64,8 @@ bool builtin_nth(size_t i, BuiltinInfo *out)
     static const char *const files[] = { "builtin_number",  "builtin_math",   "builtin_compare",
                                          "builtin_list",    "builtin_string", "builtin_tensor",
                                          "builtin_autograd" };
-    for (size_t f = 0; f < COUNT(families); f++)
-        for (const BuiltinRow *r = families[f]; r->name; r++)
+    for (size_t f = 0; builtin_families[f]; f++)
+        for (const BuiltinRow *r = builtin_families[f]; r->name; r++)
             if (i-- == 0) {
                 *out = (BuiltinInfo){ r->name, r->kinds, files[f] };
                 return true;
@@ -79,7 +81,7 @@ const char *builtin_of_word(const char *word)
     return NULL;
 }
 
-bool builtin_exists(Ctx *cx, Str name) { return map_get(index_of_rows(cx), name) != NULL; }
+bool builtin_exists(Ctx *cx, Str name) { return rows_of(cx, name) != NULL; }
 
 /* ---- kinds ---- */
 
@@ -222,7 +224,7 @@ static Outcome no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
 
 Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
-    const Rows *rows = map_get(index_of_rows(ev->cx), name);
+    const Rows *rows = rows_of(ev->cx, name);
     if (!rows)
         return NOT_MINE;
     Outcome of_dict = dynamic_dict_op(ev, name, args, n, out);

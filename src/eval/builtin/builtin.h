@@ -36,6 +36,7 @@ typedef struct BuiltinRow {
     const char *names; /* of arguments that callers may name: "a,b,c", in order */
 } BuiltinRow;
 
+extern const BuiltinRow *const builtin_families[]; /* ends with NULL */
 extern const BuiltinRow builtin_numbers[], builtin_math[], builtin_compare[], builtin_lists[],
     builtin_strings[], builtin_tensors[], builtin_autograd[];
 

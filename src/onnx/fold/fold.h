@@ -14,6 +14,7 @@ typedef struct FoldRow {
     const char *op;
     FoldFn fn;
 } FoldRow;
+extern const FoldRow *const fold_families[]; /* ends with NULL */
 extern const FoldRow fold_elementwise[], fold_shape[], fold_reduce[], fold_linalg[], fold_nn[],
     fold_misc[];
 

@@ -14,6 +14,7 @@ typedef struct InferRow {
     const char *op;
     InferFn fn;
 } InferRow;
+extern const InferRow *const infer_families[]; /* ends with NULL */
 extern const InferRow infer_elementwise[], infer_shape[], infer_index[], infer_reduce[], infer_nn[],
     infer_linalg[], infer_control[], infer_misc[], infer_text[];
 

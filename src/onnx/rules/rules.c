@@ -731,6 +731,52 @@ bool rules_scan(Ctx *cx, const Text *text, RuleList *out)
     return fine && !r.failed && !ctx_failed(cx);
 }
 
+/* ---- the rules of a text of our own ---- */
+
+RuleSet rule_set(Ctx *cx, const char *file, const char *text, const NameTable *names)
+{
+    Text *whole = new(cx, Text);
+    *whole = (Text){ .name = str_of(cx, file), .at = text, .n = strlen(text) };
+    return (RuleSet){ .text = whole, .names = names };
+}
+
+/* A head's place as a key of a map; never NULL. */
+static const void *key_of(uint32_t at, size_t number)
+{
+    return (const void *)(((uintptr_t)at << 8 | (uintptr_t)number) + 1);
+}
+
+/* Heads share what follows them, so a rule is read with all of its heads. */
+static void read_heads(Ctx *cx, RuleSet *set, uint32_t at)
+{
+    RuleList heads = { 0 };
+    Reader r = { .cx = cx, .text = set->text, .at = at, .end = set->text->n };
+    keep_begin(cx);
+    bool fine = rule(&r, &heads);
+    keep_end(cx);
+    if (!fine)
+        return;
+    for (size_t i = 0; i < heads.n; i++)
+        map_put(cx, &set->read, key_of(at, i), heads.at[i]);
+}
+
+const Rule *rule_at(Ctx *cx, RuleSet *set, NameItem at)
+{
+    const void *key = key_of(at.at, at.number);
+    if (!map_find(&set->read, key))
+        read_heads(cx, set, at.at);
+    return map_get(&set->read, key);
+}
+
+const Rule *rule_named(Ctx *cx, RuleSet *set, const char *name, size_t len)
+{
+    size_t n = 0;
+    const NameItem *at = set->names ? names_find(set->names, name, len, &n) : NULL;
+    if (n > 0)
+        return rule_at(cx, set, at[n - 1]);
+    return set->put.n ? map_get(&set->put, str_n(cx, name, len)) : NULL;
+}
+
 bool rule_read(Ctx *cx, const Rule *rule)
 {
     struct RuleBody *body = rule->body;

@@ -100,6 +100,22 @@ Str rule_position(Ctx *cx, const Rule *rule, uint32_t at); /* "my.rules:4:11" */
 typedef enum { RULE_DONE, RULE_NO_MATCH, RULE_FAILED } RuleOutcome;
 RuleOutcome rule_apply(const Rule *r, RuleEnv *env, Ox *out, size_t n_out);
 
+/* ---- the rules of a text of our own, which the build has read and indexed ---- */
+
+/* Rules of a text by name; each is read when it is first asked for. Without an index (names NULL)
+ * only those are found that map_put has put under their name into `put`. */
+typedef struct RuleSet {
+    const Text *text;
+    const NameTable *names;
+    Map read; /* place of a head -> Rule */
+    Map put;
+} RuleSet;
+RuleSet rule_set(Ctx *cx, const char *file, const char *text, const NameTable *names);
+/* The rule of this place, which is of the set's text. NULL after an error. */
+const Rule *rule_at(Ctx *cx, RuleSet *set, NameItem at);
+/* NULL: there is none, or an error. */
+const Rule *rule_named(Ctx *cx, RuleSet *set, const char *name, size_t len);
+
 /* ---- derivatives: derivative self = Div(grad, Add(self, 1)) ---- */
 
 /* Reads the clauses of a row that is no rule, "self = EXPR other = EXPR", into a rule that has only
@@ -111,9 +127,9 @@ RuleOutcome rule_derivative(const Rule *r, Str param, RuleEnv *env, Ox *out, Str
 /* The parameters in order of their clauses; NULL past the end. */
 Str rule_derivative_of(const Rule *r, size_t i);
 
-/* ---- read from right to left (rules_find.c): a graph has the formula, what is it? ---- */
+/* ---- read from right to left (rules_find.c): a graph has the formula, what is it? ----
+ * forms: those for use in other rules, "one.of::square(X)". */
 
-typedef Map RuleForms; /* name -> Rule, of forms for use in other rules: "one.of::square(X)" */
 enum { RULE_PARAMS = 8 };
 typedef struct RuleMatch {
     const Rule *rule;
@@ -127,10 +143,10 @@ typedef struct RuleMatch {
 } RuleMatch;
 /* Does one of r's alternatives match the first output of `root`? `accept` may refuse a match;
  * then the next one is tried. */
-bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
+bool rule_find(const Rule *r, RuleSet *forms, const Node *root,
                bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out);
 /* Names of the operators that the outermost node of a match of r may have. The body of r is not
  * read for this. */
-MUST_USE bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names);
+MUST_USE bool rule_roots(Ctx *cx, const Rule *r, RuleSet *forms, Map *names);
 
 #endif

@@ -44,7 +44,7 @@ typedef struct Bound {
 typedef struct Find {
     Ctx *cx;
     Graph *g;
-    const RuleForms *forms;
+    RuleSet *forms;
     const Node *root;
     const Frame *top;
     const OpVersion *op; /* the operator of the head, which will be written */
@@ -280,7 +280,7 @@ static bool solve_node(Find *f, const Goal *g)
 
 static bool solve_form(Find *f, const Goal *g)
 {
-    const Rule *r = map_get(f->forms, g->want->s);
+    const Rule *r = rule_named(f->cx, f->forms, g->want->s->s, g->want->s->len);
     assert(r && r->n_params == g->want->n_arg);
     if (!rule_read(f->cx, r))
         return false;
@@ -432,7 +432,7 @@ static bool solve(Find *f, const Goal *g)
 
 /* Is root the result of what r's right side describes? The first alternative whose match `accept`
  * takes is in *out: from `Gelu(x) = Mul(x, ..)` and a Mul node follows what x is. */
-bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
+bool rule_find(const Rule *r, RuleSet *forms, const Node *root,
                bool (*accept)(void *arg, const RuleMatch *m), void *arg, RuleMatch *out)
 {
     Ctx *cx = root->graph->cx;
@@ -456,15 +456,15 @@ bool rule_find(const Rule *r, const RuleForms *forms, const Node *root,
     return false;
 }
 
-bool rule_roots(Ctx *cx, const Rule *r, const RuleForms *forms, Map *names)
+bool rule_roots(Ctx *cx, const Rule *r, RuleSet *forms, Map *names)
 {
     static const char form[] = "one.of::";
     RuleTops tops = { 0 };
     bool fine = rule_tops(cx, r, &tops);
     for (size_t i = 0; fine && i < tops.n; i++) {
+        const char *name = tops.at[i]->s + strlen(form);
         if (str_starts(tops.at[i], form))
-            fine = rule_roots(cx, map_get(forms, str_of(cx, tops.at[i]->s + strlen(form))), forms,
-                              names);
+            fine = rule_roots(cx, rule_named(cx, forms, name, strlen(name)), forms, names);
         else
             map_add(cx, names, tops.at[i], NULL);
     }

@@ -9,13 +9,15 @@
 #include "tidy/find/find.h"
 
 extern const char rules_find[];
+extern const NameTable form_names, root_names;
 
 typedef VEC(const Rule *) Rules;
 typedef struct Finder {
     Ctx *cx;
     const Rewrite *rw;
-    RuleForms forms;
-    Map by_root; /* operator's name -> rules whose outermost operator it is */
+    const TidyOptions *o;
+    RuleSet forms;
+    Map by_root; /* operator's name -> rules whose outermost operator it is; NULL: none */
     Map found;   /* node -> RuleMatch */
     Map inside;  /* nodes that a match has taken */
 } Finder;
@@ -159,10 +161,38 @@ static bool accept(void *arg, const RuleMatch *m)
     return only_ours(f, m) && form_of(m->rule)->fits(f, m);
 }
 
+/* Has the target the operator, or, with --fuse, ONNX Runtime one of its own that says it? */
+static bool may_find(Finder *f, const Rule *r)
+{
+    int opset = f->o->opset < ONNX_NEWEST ? f->o->opset : ONNX_NEWEST;
+    bool fused = str_is(r->head, "onnx::RMSNormalization") ||
+        str_is(r->head, "onnx::RotaryEmbedding");
+    return onnx_version(onnx_op(f->cx, operator_of(r)), opset) || (f->o->fuse && fused);
+}
+
+/* Rules for operators that the target has, by what the build has found to be their outermost
+ * operators. The body of a rule is read only when a node may match it, as most models need few. */
+static const Rules *rules_of_root(Finder *f, Str name)
+{
+    MapEntry *known = map_find(&f->by_root, name);
+    if (known)
+        return known->val;
+    size_t n;
+    const NameItem *at = names_find(&root_names, name->s, name->len, &n);
+    Rules *rules = n ? new(f->cx, Rules) : NULL;
+    for (size_t i = 0; i < n; i++) {
+        const Rule *r = rule_at(f->cx, &f->forms, at[i]);
+        if (r && form_of(r) && may_find(f, r))
+            vec_push(f->cx, rules, r);
+    }
+    map_put(f->cx, &f->by_root, name, rules);
+    return rules;
+}
+
 static void find_at(Finder *f, Node *n)
 {
-    const Rules *rules = n->op ? map_get(&f->by_root, n->name) : NULL;
-    RuleMatch *m = rules ? new(f->cx, RuleMatch) : NULL;
+    const Rules *rules = n->op ? rules_of_root(f, n->name) : NULL;
+    RuleMatch *m = rules && rules->n ? new(f->cx, RuleMatch) : NULL;
     if (!m)
         return;
     for (size_t i = 0; i < rules->n; i++) {
@@ -215,59 +245,13 @@ static void plan(Rewrite *rw, const Graph *g)
     find_in(f, g);
 }
 
-static bool by_root(Finder *f, const Rule *r)
-{
-    Map names = { 0 };
-    bool fine = rule_roots(f->cx, r, &f->forms, &names);
-    if (!fine)
-        return false;
-    for (size_t i = 0; i < names.n; i++) {
-        Rules *rules = map_get(&f->by_root, names.at[i].key);
-        if (!rules)
-            map_put(f->cx, &f->by_root, names.at[i].key, rules = new(f->cx, Rules));
-        if (rules)
-            vec_push(f->cx, rules, r);
-    }
-    return true;
-}
-
-/* Has the target the operator, or, with --fuse, ONNX Runtime one of its own that says it? */
-static bool may_find(Finder *f, const Rule *r, const TidyOptions *o)
-{
-    int opset = o->opset < ONNX_NEWEST ? o->opset : ONNX_NEWEST;
-    bool fused = str_is(r->head, "onnx::RMSNormalization") ||
-        str_is(r->head, "onnx::RotaryEmbedding");
-    return onnx_version(onnx_op(f->cx, operator_of(r)), opset) || (o->fuse && fused);
-}
-
-/* Reads the rules for operators that the target has. The body of a rule is read only when a node
- * may match it, as most models need few rules. */
-static bool read_rules(Finder *f, const TidyOptions *o)
-{
-    Text *text = new(f->cx, Text);
-    *text = (Text){ .name = str_of(f->cx, "find.rules"),
-                    .at = rules_find,
-                    .n = strlen(rules_find) };
-    RuleList rules = { 0 };
-    if (!rules_scan(f->cx, text, &rules))
-        return false;
-    for (size_t i = 0; i < rules.n; i++)
-        if (str_starts(rules.at[i]->head, "one.of::"))
-            map_put(f->cx, &f->forms, str_of(f->cx, rules.at[i]->head->s + strlen("one.of::")),
-                    rules.at[i]);
-    for (size_t i = 0; i < rules.n && !ctx_failed(f->cx); i++)
-        if (form_of(rules.at[i]) && may_find(f, rules.at[i], o))
-            if (!by_root(f, rules.at[i]))
-                return false;
-    return !ctx_failed(f->cx);
-}
-
 bool pass_find(Graph *g, const TidyOptions *o)
 {
-    Finder f = { .cx = g->cx };
+    Finder f = { .cx = g->cx, .o = o };
     if (!pass_unused(g, o)) /* a dead node would count as a use */
         return false;
-    if (!read_rules(&f, o) || !rewrite_planned(g, o, plan, find_step, &f))
+    f.forms = rule_set(g->cx, "find.rules", rules_find, &form_names);
+    if (!rewrite_planned(g, o, plan, find_step, &f))
         return false;
     return f.found.n == 0 || pass_unused(g, o);
 }

@@ -17,9 +17,9 @@ typedef struct Legal {
     Rewrite *rw;
     Ctx *cx;
     int target;
-    bool ort;  /* ONNX Runtime must run it */
-    Map rules; /* operator name -> Rule */
-    Map ops;   /* operator name -> its function in legal_ops */
+    bool ort; /* ONNX Runtime must run it */
+    RuleSet rules;
+    Map ways; /* operator name -> Ways, of operators that the graph has */
 } Legal;
 
 Ox one_axis(Graph *g, int64_t axis); /* the axis as int64[1] */

@@ -12,6 +12,7 @@
 #include <math.h>
 
 extern const char rules_legal[];
+extern const NameTable legal_names;
 
 /* out: n->n_out values that replace n's outputs; NULL: that output is not used. */
 typedef Verdict (*LegalFn)(Legal *l, Node *n, Ox *out);
@@ -569,10 +570,31 @@ static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
     }
 }
 
+/* What there is for an operator: its rule of legal.rules, its function; NULL where it has none. */
+typedef struct Ways {
+    const Rule *rule;
+    const LegalOp *op;
+} Ways;
+
+static const Ways *ways_of(Legal *l, Str name)
+{
+    Ways *ways = map_get(&l->ways, name);
+    if (ways)
+        return ways;
+    ways = new(l->cx, Ways);
+    ways->rule = rule_named(l->cx, &l->rules, name->s, name->len);
+    for (size_t i = 0; i < COUNT(legal_ops) && !ways->op; i++)
+        if (str_is(name, legal_ops[i].op))
+            ways->op = &legal_ops[i];
+    map_put(l->cx, &l->ways, name, ways);
+    return ways;
+}
+
 static Verdict alternative(Legal *l, Node *n, Ox *out)
 {
-    const Rule *r = map_get(&l->rules, n->name);
-    const LegalOp *op = map_get(&l->ops, n->name);
+    const Ways *ways = ways_of(l, n->name);
+    const Rule *r = ways->rule;
+    const LegalOp *op = ways->op;
     bool too_new = r && l->target < r->before;
     bool stuck = r && l->ort && !runs_somehow(n, l->target);
     bool inexact = loses_digits(n);
@@ -666,24 +688,6 @@ static bool legal_step(Rewrite *rw, Node *n)
 
 /* ---- the pass ---- */
 
-static bool read_rules(Legal *l)
-{
-    Text *text = new(l->cx, Text);
-    *text = (Text){ .name = str_of(l->cx, "legal.rules"),
-                    .at = rules_legal,
-                    .n = strlen(rules_legal) };
-    RuleList rules = { 0 };
-    if (!rules_scan(l->cx, text, &rules))
-        return false;
-    for (size_t i = 0; i < rules.n; i++) {
-        const char *name = rules.at[i]->head->s + strlen("onnx::");
-        map_put(l->cx, &l->rules, str_of(l->cx, name), rules.at[i]);
-    }
-    for (size_t i = 0; i < COUNT(legal_ops); i++)
-        map_put(l->cx, &l->ops, str_of(l->cx, legal_ops[i].op), &legal_ops[i]);
-    return true;
-}
-
 bool legalise(Graph *g, const TidyOptions *o)
 {
     Legal l = { .cx = g->cx,
@@ -691,5 +695,6 @@ bool legalise(Graph *g, const TidyOptions *o)
                 .ort = o->target_ort };
     if (o->opset >= ONNX_NEWEST && !o->target_ort)
         return true;
-    return read_rules(&l) && rewrite(g, o, legal_step, &l);
+    l.rules = rule_set(l.cx, "legal.rules", rules_legal, &legal_names);
+    return rewrite(g, o, legal_step, &l);
 }
