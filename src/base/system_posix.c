@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sys/auxv.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #endif
@@ -313,6 +314,24 @@ void sys_sleep_ms(int ms)
 
 long sys_process(void) { return getpid(); }
 
+#if defined(__linux__)
+/* To ask for the main thread's stack means to read /proc/self/maps or to try page by page, which is
+ * a twentieth of a small conversion. It ends just above the name of the program, which the kernel
+ * has put there, and is as long as the limit says; below that are 128 MB that nothing is mapped
+ * into. 0: not the main thread, or a limit beyond that. */
+static size_t stack_of_main(uintptr_t here)
+{
+    const rlim_t most = 64 << 20;
+    uintptr_t highest = (uintptr_t)getauxval(AT_EXECFN);
+    struct rlimit r;
+    if (syscall(SYS_gettid) != getpid() || highest < here)
+        return 0;
+    if (getrlimit(RLIMIT_STACK, &r) != 0 || r.rlim_cur > most || highest - here >= r.rlim_cur)
+        return 0;
+    return (size_t)r.rlim_cur - (size_t)(highest - here);
+}
+#endif
+
 /* 8 MB of the main thread, often less of others. */
 static size_t stack_of_thread(uintptr_t here)
 {
@@ -321,6 +340,9 @@ static size_t stack_of_thread(uintptr_t here)
     pthread_attr_t attr;
     void *lowest = NULL;
     size_t size = 0;
+    below = stack_of_main(here);
+    if (below)
+        return below;
     if (pthread_getattr_np(pthread_self(), &attr) != 0)
         return 0;
     if (pthread_attr_getstack(&attr, &lowest, &size) == 0 && here - (uintptr_t)lowest < size)

@@ -49,6 +49,24 @@ static void a_recursion_without_end_ends(void **state)
     assert_ends(*state, dig_forever, "nested too deep");
 }
 
+#ifdef __linux__
+/* The short way to the main thread's stack finds what pthread_getattr_np does, but for pages that
+ * hold the program's arguments. */
+static void the_stack_is_as_large_as_its_thread_says(void **state)
+{
+    pthread_attr_t attr;
+    void *lowest = NULL;
+    size_t size = 0;
+    uintptr_t here = (uintptr_t)&lowest;
+    (void)state;
+    assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+    assert_int_equal(pthread_attr_getstack(&attr, &lowest, &size), 0);
+    pthread_attr_destroy(&attr);
+    assert_in_range(sys_stack_below(here) + (1 << 20), here - (uintptr_t)lowest,
+                    here - (uintptr_t)lowest + (2 << 20));
+}
+#endif
+
 static void *dig_in_a_thread(void *cx)
 {
     assert_ends(cx, dig_forever, "nested too deep");
@@ -151,6 +169,9 @@ static void code_of_the_user_is_not_jumped_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#ifdef __linux__
+        TEST(the_stack_is_as_large_as_its_thread_says),
+#endif
         TEST(a_recursion_without_end_ends),
         TEST(a_recursion_ends_on_the_small_stack_of_a_thread),
         TEST(steps_without_end_end),
