@@ -542,3 +542,20 @@ class NumberOfNothing(nn.Module):
 def test_what_is_made_of_a_refused_result_is_no_mistake_of_its_own(tmp_path):
     said = refused(NumberOfNothing(), tmp_path, "-i", "x:float32[N,3]")
     assert "Exporting the operator 'quantized::embedding_bag_byte_prepack'" in said and "no form of" not in said
+
+
+class Halves(nn.Module):
+    """Numbers out of data, which stay numbers; among them some below 0."""
+
+    def forward(self, x: Tensor, k: Tensor):
+        n, m = int(x.sum()), int(k[0])
+        return torch.arange(n // 2 + 5), n // 2, m // 3, m % 4, (n // 8) % 3, m // n, max(n, m) % n
+
+
+@pytest.mark.parametrize("opset", ["9", "18"])
+def test_arithmetic_of_numbers_out_of_data(tmp_path, opset):
+    runs = [(torch.tensor(x), torch.tensor(k)) for x in ([3, 4], [-9, 2, 0], [1]) for k in ([7, 1], [-7, 0], [-8, 9], [2 ** 62 + 1, 3])]
+    _, found = same(Halves(), tmp_path, runs, "--opset", opset, "-i", "x:int64[N]", "-i", "k:int64[2]")
+    assert "Reshape" not in found
+    if opset == "18":
+        assert found.count("Mod") == 5 and len(found) <= 33, found

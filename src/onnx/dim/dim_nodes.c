@@ -1,16 +1,18 @@
 /* dim_nodes.c - dimensions as nodes: where an operator truly needs the number.
  *
- * Everything is computed on int64 tensors of one item, so that a list is one Concat, with operators
- * that every opset from 9 on has. A node goes into the outermost scope that knows all its leaves:
- * the root for dims of inputs, so that both branches of an If share it. It is appended there, which
- * is before the node that holds the scope we are in. Equal nodes are shared as always, so each
- * dimension is computed once a scope. */
+ * Everything is computed on int64 tensors of one item, so that a list is one Concat; one number
+ * that is asked for alone, and made of numbers out of data, stays a number. A node goes into the
+ * outermost scope that knows all its leaves: the root for dims of inputs, so that both branches of
+ * an If share it. It is appended there, which is before the node that holds the scope we are in.
+ * Equal nodes are shared as always, so each dimension is computed once a scope. */
 #include "onnx/dim/dim.h"
 
 /* What one value has needed so far: a dimension may stand in many others, which would ask for it
  * again and again. */
 typedef struct Known {
     Map scope, node;
+    bool lists;  /* some symbol's number is in a list: an item of a Shape, or of data */
+    bool single; /* compute 0-d tensors */
 } Known;
 
 static Ox compute(Known *k, Graph *g, Dim d);
@@ -20,7 +22,10 @@ static Ox plain(Graph *g, const char *op, Ox a, Ox b)
     return ox_make_plain(g, op, INPUTS(a, b), NULL, 0);
 }
 
-static Ox number(Graph *g, int64_t v) { return ox_ints(g, &v, 1); }
+static Ox number(const Known *k, Graph *g, int64_t v)
+{
+    return k->single ? ox_int(g, v) : ox_ints(g, &v, 1);
+}
 
 /* ---- where a symbol's number is ---- */
 
@@ -74,6 +79,17 @@ static bool find_symbol(Graph *g, Dim sym, SizeOf *out)
         find_extent(g, sym, false, out);
 }
 
+/* The list that a number out of data was taken from, where that has no other; else NULL. */
+static Ox list_of(Ox v)
+{
+    Node *n = v->kind == OX_NODE && (node_is(v->node, "Squeeze") || node_is(v->node, "Reshape"))
+        ? v->node
+        : NULL;
+    bool is_list = n && ox_dtype(n->in[0]) == DT_INT64 && ox_rank(n->in[0]) == 1 &&
+        dim_is(ox_dim(n->in[0], 0), 1);
+    return is_list ? n->in[0] : NULL;
+}
+
 /* The scope, out from g, in which a value is made. */
 static Graph *deeper(Graph *a, Graph *b)
 {
@@ -110,6 +126,7 @@ static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
     if (v.shape == DIM_SYMBOL && find_symbol(g, d, &from)) {
         if (!graph_sees(g, from.v))
             return decided_elsewhere(g, d, from.v);
+        k->lists |= from.axis >= 0 || ox_rank(from.v) != 0 || list_of(from.v);
         if (from.v->graph)
             *scope = deeper(*scope, from.v->graph);
         return true;
@@ -140,29 +157,26 @@ static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope)
     return true;
 }
 
-/* A number that comes out of data as a list: the one that it was taken from, where that is one. */
+/* A number out of data as a list. */
 static Ox as_list(Graph *g, Ox v)
 {
-    Node *n = v->kind == OX_NODE && (node_is(v->node, "Squeeze") || node_is(v->node, "Reshape"))
-        ? v->node
-        : NULL;
-    bool is_list = n && ox_dtype(n->in[0]) == DT_INT64 && ox_rank(n->in[0]) == 1 &&
-        dim_is(ox_dim(n->in[0], 0), 1);
-    return is_list ? n->in[0] : ox_make_plain(g, "Reshape", INPUTS(v, number(g, 1)), NULL, 0);
+    Ox list = list_of(v);
+    return list ? list
+                : ox_make_plain(g, "Reshape", INPUTS(v, ox_ints(g, (int64_t[]){ 1 }, 1)), NULL, 0);
 }
 
 /* A symbol from the value that has it: the value itself, or (Gather(Shape(v), axis) - shift) /
  * scale for a size of v. */
-static Ox size_of(Graph *g, const SizeOf *from)
+static Ox size_of(const Known *k, Graph *g, const SizeOf *from)
 {
     if (from->axis < 0)
-        return as_list(g, from->v);
+        return k->single ? from->v : as_list(g, from->v);
     Ox shape = ox_make_plain(g, "Shape", INPUTS(from->v), NULL, 0);
-    Ox at = number(g, from->axis);
+    Ox at = number(k, g, from->axis);
     Ox x = ox_make_plain(g, "Gather", INPUTS(shape, at), ATTRS(INT("axis", 0)));
     if (from->shift)
-        x = plain(g, "Sub", x, number(g, from->shift));
-    return from->scale > 1 ? plain(g, "Div", x, number(g, from->scale)) : x;
+        x = plain(g, "Sub", x, number(k, g, from->shift));
+    return from->scale > 1 ? plain(g, "Div", x, number(k, g, from->scale)) : x;
 }
 
 static Ox symbol(Known *k, Graph *g, Dim d)
@@ -170,16 +184,30 @@ static Ox symbol(Known *k, Graph *g, Dim d)
     SizeOf from;
     Dim left, right;
     if (find_symbol(g, d, &from))
-        return size_of(g, &from);
+        return size_of(k, g, &from);
     if (!dim_broadcast_of(d, &left, &right))
         return POISON;
     Ox a = compute(k, g, left);
     Ox b = compute(k, g, right); /* equal, or one is 1: the other one */
-    Ox one = plain(g, "Equal", a, number(g, 1));
+    Ox one = plain(g, "Equal", a, number(k, g, 1));
     return ox_make_plain(g, "Where", INPUTS(one, b, a), NULL, 0);
 }
 
 /* ---- arithmetic ---- */
+
+/* a // b for a b of 2, 4, 8, ..: what is taken from a to be a multiple never overflows. */
+static Ox shifted(Graph *g, Ox a, Ox b)
+{
+    Ox rest = plain(g, "Mod", a, b); /* with the sign of b */
+    Ox whole = plain(g, "Sub", a, rest);
+    return plain(g, "Div", whole, b);
+}
+
+static bool is_power_of_two(Dim d)
+{
+    int64_t v;
+    return dim_known(d, &v) && v > 0 && (v & (v - 1)) == 0;
+}
 
 /* Div truncates; Python's // does not. r = a - q*b has the sign of a, and the quotient is one too
  * large where it is not b's. 1 // b is said as 2 // (2*b): ONNX Runtime's optimizer makes z / b of
@@ -190,26 +218,33 @@ static Ox quotient(Known *k, Graph *g, Dim a, Dim b)
         return quotient(k, g, dim_int(g->cx, 2), dim_mul(g->cx, b, dim_int(g->cx, 2)));
     Ox x = compute(k, g, a);
     Ox y = compute(k, g, b);
-    Ox q = plain(g, "Div", x, y);
     int64_t alo, ahi, blo, bhi;
     dim_range(g->cx, a, &alo, &ahi);
     dim_range(g->cx, b, &blo, &bhi);
+    if (alo < 0 && is_power_of_two(b))
+        return shifted(g, x, y);
+    Ox q = plain(g, "Div", x, y);
     if (alo >= 0 && blo > 0)
         return q;
     Ox whole = plain(g, "Mul", q, y);
     Ox r = plain(g, "Sub", x, whole);
     if (blo <= 0)
         r = plain(g, "Mul", r, y);
-    Ox low = plain(g, "Less", r, number(g, 0));
+    Ox low = plain(g, "Less", r, number(k, g, 0));
     Ox one = ox_make_plain(g, "Cast", INPUTS(low), ATTRS(INT("to", DT_INT64)));
     return plain(g, "Sub", q, one);
 }
 
+/* Sizes keep Sub, Mul and Div, which tools that follow sizes know. */
 static Ox remainder_of(Known *k, Graph *g, Dim a, Dim b)
 {
-    Ox q = quotient(k, g, a, b);
+    int64_t low, high;
+    dim_range(g->cx, a, &low, &high);
     Ox x = compute(k, g, a);
     Ox y = compute(k, g, b);
+    if (low < 0)
+        return plain(g, "Mod", x, y);
+    Ox q = quotient(k, g, a, b);
     Ox whole = plain(g, "Mul", q, y);
     return plain(g, "Sub", x, whole);
 }
@@ -260,7 +295,7 @@ static Ox make(Known *k, Graph *scope, Dim d)
 {
     DimView v = dim_view(scope->cx, d);
     switch (v.shape) {
-    case DIM_NUMBER:    return number(scope, v.number);
+    case DIM_NUMBER:    return number(k, scope, v.number);
     case DIM_SYMBOL:    return symbol(k, scope, d);
     case DIM_QUOTIENT:  return quotient(k, scope, v.arg[0], v.arg[1]);
     case DIM_REMAINDER: return remainder_of(k, scope, v.arg[0], v.arg[1]);
@@ -268,7 +303,7 @@ static Ox make(Known *k, Graph *scope, Dim d)
     }
 }
 
-/* d as int64[1], in the outermost scope that can. */
+/* d as int64[1], or 0-d (single), in the outermost scope that can. */
 static Ox compute(Known *k, Graph *g, Dim d)
 {
     if (!d || ctx_failed(g->cx))
@@ -302,13 +337,6 @@ static Ox list(Known *k, Graph *g, const Dim *items, int64_t n)
                       : ox_make_plain(g, "Concat", (OxList){ part, parts }, ATTRS(INT("axis", 0)));
 }
 
-/* A number that comes out of data, made a list: it is there as it was. */
-static bool is_of_scalar(Ox x)
-{
-    return x->kind == OX_NODE && node_is(x->node, "Reshape") && ox_rank(x->node->in[0]) == 0 &&
-        ox_dtype(x->node->in[0]) == DT_INT64;
-}
-
 /* A value of kind OX_DIMS as nodes, in the outermost scope that sees what its items are made of;
  * any other value as it is. */
 Ox dims_to_nodes(Graph *g, Ox v)
@@ -321,10 +349,9 @@ Ox dims_to_nodes(Graph *g, Ox v)
     for (int64_t i = 0; i < v->n_items; i++)
         if (!scope_of(k, g, v->items[i], &scope))
             return POISON;
-    Ox x = list(k, scope, v->items, v->n_items);
-    if (ox_rank(v) == 0 && is_of_scalar(x))
-        x = x->node->in[0];
-    else if (ox_rank(v) == 0)
+    k->single = ox_rank(v) == 0 && !k->lists;
+    Ox x = k->single ? compute(k, scope, v->items[0]) : list(k, scope, v->items, v->n_items);
+    if (ox_rank(v) == 0 && !k->single)
         x = ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
     if (ox_ok(x) && ox_dtype(v) != DT_INT64)
         x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));

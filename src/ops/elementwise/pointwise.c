@@ -46,17 +46,64 @@ static Ox rounds_down(Op *op, Ox rest, Ox divisor)
     return ox(op, "And", some, differ);
 }
 
+/* Are the ints in x known to be 0 or more, by how they are made? */
+static bool is_never_negative(Op *op, Ox x, int depth)
+{
+    static const char *const moves[] = { "Expand", "Gather",    "GatherND", "Identity", "Reshape",
+                                         "Slice",  "Transpose", "Squeeze",  "Unsqueeze" };
+    static const char *const counts[] = { "Shape", "Size", "ArgMax", "ArgMin", "NonZero" };
+    double start, step;
+    if (!ox_ok(x) || x->kind != OX_NODE || depth == 0)
+        return false;
+    const Node *n = x->node;
+    for (size_t i = 0; i < COUNT(moves); i++)
+        if (node_is(n, moves[i]))
+            return is_never_negative(op, n->in[0], depth - 1);
+    for (size_t i = 0; i < COUNT(counts); i++)
+        if (node_is(n, counts[i]))
+            return true;
+    if (node_is(n, "Cast")) /* of bools and bytes */
+        return ox_dtype(n->in[0]) == DT_BOOL ||
+            (ox_dtype(n->in[0]) == DT_UINT8 && ox_dtype(x) != DT_INT8);
+    return node_is(n, "Range") && ox_known_scalar(op->g, n->in[0], &start) && start >= 0 &&
+        ox_known_scalar(op->g, n->in[2], &step) && step > 0;
+}
+
+enum { LOOK_BACK = 8 }; /* nodes */
+
+/* a // b of a b above 0. For 2, 4, 8, .. what is taken from a to be a multiple never overflows. */
+static Ox floor_by_positive(Op *op, Ox a, Ox b, double by)
+{
+    int exponent;
+    if (is_never_negative(op, a, LOOK_BACK))
+        return ox(op, "Div", a, b);
+    if (frexp(by, &exponent) == 0.5) {
+        Ox over = ox(op, "Mod", a, b);
+        Ox whole = ox(op, "Sub", a, over);
+        return ox(op, "Div", whole, b);
+    }
+    Ox quotient = ox(op, "Div", a, b);
+    Ox back = ox(op, "Mul", quotient, b);
+    Ox rest = ox(op, "Sub", a, back);
+    Ox below = is_negative(op, rest);
+    Ox one = ox_ok(below) ? ox_cast(op->g, below, ox_dtype(a)) : POISON;
+    return ox(op, "Sub", quotient, one);
+}
+
 /* ONNX's integer Div truncates. */
 static Ox floor_ints(Op *op, Ox a, Ox b)
 {
     Dim x, y;
+    double by;
     if (one_item(a, &x) && one_item(b, &y))
         return item_like(op, dim_floordiv(op->cx, x, y), a);
+    if (!dtype_is_signed(ox_dtype(a)))
+        return ox(op, "Div", a, b);
+    if (ox_ok(b) && ox_known_scalar(op->g, b, &by) && by > 0)
+        return floor_by_positive(op, a, b, by);
     Ox quotient = ox(op, "Div", a, b);
     Ox back = ox(op, "Mul", quotient, b);
     Ox rest = ox(op, "Sub", a, back);
-    if (!dtype_is_signed(ox_dtype(a)))
-        return quotient;
     Ox step = rounds_down(op, rest, b);
     Ox one = ox_ok(step) ? ox_cast(op->g, step, ox_dtype(a)) : POISON;
     return ox(op, "Sub", quotient, one);
