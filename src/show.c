@@ -108,12 +108,16 @@ static Str const_text(Ctx *cx, const Const *k)
 
 /* ---- programs: inputs and outputs ---- */
 
-/* "float32[N,3,224,224]", or the declared type of an input about which nothing is recorded. */
-static Str declared_text(Ctx *cx, const InputDecl *in)
+Str show_declared(Ctx *cx, const InputDecl *in)
 {
-    Buf b = buf_new(cx);
+    return in->type ? type_expr_text(cx, in->type) : str_of(cx, "Tensor");
+}
+
+Str show_recorded(Ctx *cx, const InputDecl *in)
+{
     if (!in->known)
-        return in->type ? type_expr_text(cx, in->type) : str_of(cx, "Tensor");
+        return NULL;
+    Buf b = buf_new(cx);
     buf_fmt(&b, "%s[", dtype_name(in->dtype));
     for (int a = 0; a < in->rank; a++) {
         const char *comma = a ? "," : "";
@@ -124,6 +128,13 @@ static Str declared_text(Ctx *cx, const InputDecl *in)
     }
     buf_str(&b, "]");
     return buf_done(&b);
+}
+
+/* "float32[N,3,224,224]", or the declared type of an input about which nothing is recorded. */
+static Str input_text(Ctx *cx, const InputDecl *in)
+{
+    Str recorded = show_recorded(cx, in);
+    return recorded ? recorded : show_declared(cx, in);
 }
 
 /* The type that the evaluation has found for an input of which the file has none: "" if it is no
@@ -147,7 +158,7 @@ static void put_inputs(Buf *b, const Shown *w)
     put_heading(b, "inputs", p->n_input);
     for (uint32_t i = 0; i < p->n_input; i++) {
         const InputDecl *in = &p->input[i];
-        Str type = declared_text(cx, in);
+        Str type = input_text(cx, in);
         if (in->has_default)
             type = str_fmt(cx, "%s = %s", type->s, val_text(cx, in->deflt)->s);
         Str name = in->name ? in->name : str_of(cx, "?");

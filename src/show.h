@@ -26,6 +26,11 @@ typedef struct Shown {
  * none of the program's own. */
 MUST_USE bool show_gather(Session *s, Program *p, Shown *out);
 
+/* Of an input: the type that the program declares, and "float32[N,3,224,224]", what the file has
+ * recorded; NULL: nothing. */
+Str show_declared(Ctx *cx, const InputDecl *in);
+Str show_recorded(Ctx *cx, const InputDecl *in);
+
 /* show_json.c */
 void show_program_json(Shown *w, Buf *b);
 void show_onnx_json(Session *s, Graph *g, const ModelInfo *info, Buf *b);

@@ -127,13 +127,15 @@ static void put_arguments(Ctx *cx, Buf *b, const Program *p)
     buf_str(b, "[");
     for (uint32_t i = 0; i < p->n_input; i++) {
         buf_str(b, i ? ", {\"name\": " : "{\"name\": ");
-        put_text(b, p->input[i].name);
+        const InputDecl *in = &p->input[i];
+        put_text(b, in->name);
         put_key(b, "declared");
-        if (p->input[i].type)
-            put_text(b, type_expr_text(cx, p->input[i].type));
-        else
-            buf_str(b, "\"Tensor\"");
-        put_flag(b, "known", p->input[i].known);
+        put_text(b, show_declared(cx, in));
+        put_flag(b, "known", in->known);
+        put_key(b, "recorded");
+        put_text(b, show_recorded(cx, in));
+        put_key(b, "default");
+        put_text(b, in->has_default ? val_text(cx, in->deflt) : NULL);
         buf_str(b, "}");
     }
     buf_str(b, "]");
