@@ -9,7 +9,7 @@
 Everybody starts from a saved file and ends with an ONNX file, each in a process of its own: a .pt for pt2onnx, the TorchScript exporter and pnnx,
 a .pt2 for the exporter of torch.export, of the same network. Time is the processor's, of all threads, the least of the rounds, which are taken in turns: other programs of the machine do not change it.
 Memory is the peak of that run. What is right is judged in ONNX Runtime, against what PyTorch gave when the model was saved (tests/models). A model counts when its inputs
-are tensors and it keeps no state; a .pt is a trace. Those of torchvision and transformers are saved as .pt only, so nobody is asked for a .pt2 of them. `refused` is an error, of the converter or of ONNX Runtime that does not take its file; `wrong` is a file that runs and gives other results.
+are tensors and it keeps no state; a .pt is a trace. Those of torchvision and transformers are saved as .pt only, so nobody is asked for a .pt2 of them. `refused` is an error, of the converter or of ONNX Runtime that does not take its file, or no file after two minutes; `wrong` is a file that runs and gives other results.
 Results of single models are kept in the cache: a stopped run goes on. pnnx is that of .venv-pnnx (tools/setup bench)."""
 import argparse
 import collections
@@ -229,22 +229,26 @@ def work(how):
         answers.write(json.dumps(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])) + "\n")
 
 
+def exit_code(words, folder):
+    """Of a process that has two minutes; 1 of one that takes longer."""
+    try:
+        return subprocess.run(list(map(str, words)), cwd=folder, capture_output=True, timeout=SECONDS).returncode
+    except subprocess.TimeoutExpired:
+        return 1
+
+
 def verdict(how, case, pt2onnx, workers):
     with tempfile.TemporaryDirectory(dir=CACHE) as there:
         file = pathlib.Path(there) / ("m" + os.path.splitext(case.file)[1])
         os.link(case.file, file)
         words, out = command(how, file, pathlib.Path(there) / "out.onnx", case.about["specs"], pt2onnx)
         if how == "pnnx":
-            code = subprocess.run([pnnx_program(), file, "inputshape=" + ",".join(map(torch_shape, case.about["specs"]))], cwd=there,
-                                  capture_output=True, timeout=SECONDS).returncode
+            code = exit_code([pnnx_program(), file, "inputshape=" + ",".join(map(torch_shape, case.about["specs"]))], there)
             code = code or workers[how].convert(file.with_name("m_pnnx.py"), out, case.about["specs"])
         elif how in workers:
             code = workers[how].convert(file, out, case.about["specs"])
         else:
-            try:
-                code = subprocess.run(list(map(str, words)), cwd=there, capture_output=True, timeout=SECONDS).returncode
-            except subprocess.TimeoutExpired:
-                code = 1
+            code = exit_code(words, there)
         if code or not out.exists():
             return "refused", ""
         try:
