@@ -62,26 +62,35 @@ def type_bits(names):
 
 
 class Pool:
-    """Arrays that are equal are written once."""
+    """Lists one behind the other in one array; equal ones stand there once."""
 
-    def __init__(self, ctype, prefix):
-        self.ctype, self.prefix, self.names, self.lines = ctype, prefix, {}, []
+    def __init__(self, ctype, name):
+        self.head, self.starts, self.lines, self.n = f"const {ctype} {name}[] = {{", {}, [], 0
 
     def add(self, rows):
-        if not rows:
-            return "NULL"
         body = ", ".join(rows)
-        if body not in self.names:
-            self.names[body] = f"{self.prefix}{len(self.names)}"
-            self.lines.append(f"static const {self.ctype} {self.names[body]}[] = {{ {body} }};")
-        return self.names[body]
+        if body not in self.starts:
+            self.starts[body] = self.n
+            self.n += len(rows)
+            if rows:
+                self.lines.append("    " + body + ",")
+        return self.starts[body]
+
+    def text(self):
+        return [self.head] + self.lines + ["};"]
 
 
-args, attrs, types = Pool("FormalArg", "args"), Pool("FormalAttr", "attrs"), Pool("FormalType", "types")
+args, attrs, types = Pool("FormalArg", "onnx_args"), Pool("FormalAttr", "onnx_attrs"), Pool("FormalType", "onnx_types")
+
+
+def name_of(text, most):
+    """A name as the text of an array of so many characters."""
+    assert len(text) < most, text
+    return quote(text)
 
 
 def arg_rows(formals):
-    return [f"{{ {quote(a.name)}, {quote(a.type_str)}, {OPTIONS[a.option]}, {str(a.is_homogeneous).lower()} }}" for a in formals]
+    return [f"{{ {name_of(a.name, 32)}, {name_of(a.type_str, 16)}, {OPTIONS[a.option]}, {str(a.is_homogeneous).lower()} }}" for a in formals]
 
 
 def type_rows(schema):
@@ -92,13 +101,13 @@ def type_rows(schema):
             rows.setdefault(a.type_str, [a.type_str])
     out = []
     for name, allowed in rows.items():
-        out.append("{ %s, %s }" % (quote(name), ", ".join(f"0x{bits:x}u" for bits in type_bits(allowed))))
+        out.append("{ %s, %s }" % (name_of(name, 16), ", ".join(f"0x{bits:x}u" for bits in type_bits(allowed))))
     return out
 
 
 def version_row(schema):
     inputs, outputs, ts = arg_rows(schema.inputs), arg_rows(schema.outputs), type_rows(schema)
-    at = [f"{{ {quote(name)}, {ATTR_KINDS[a.type.name]}, {str(a.required).lower()}, {default_text(a)} }}"
+    at = [f"{{ {name_of(name, 32)}, {ATTR_KINDS[a.type.name]}, {str(a.required).lower()}, {default_text(a)} }}"
           for name, a in sorted(schema.attributes.items())]
     return (f"{{ {schema.since_version}, {str(schema.deprecated).lower()}, "
             f"{count(schema.min_input)}, {count(schema.max_input)}, {count(schema.min_output)}, {count(schema.max_output)}, "
@@ -112,16 +121,15 @@ def main():
         if schema.domain == "":
             by_name.setdefault(schema.name, []).append(schema)
     names = sorted(by_name)
-    versions = []
+    versions, facts = [], []
     for name in names:
-        rows = [version_row(s) for s in sorted(by_name[name], key=lambda s: s.since_version)]
-        versions.append(f"static const OpVersion v_{name}[] = {{\n    " + ",\n    ".join(rows) + "\n};")
+        facts.append(f"    {{ {name_of(name, 32)}, {len(versions)}, {len(by_name[name])} }},")
+        versions += ["    " + version_row(s) + "," for s in sorted(by_name[name], key=lambda s: s.since_version)]
     out = ["/* optable_data.c - written by tools/gen-optable.py from onnx " + onnx.__version__ + "; do not edit.",
            " * " + f"{len(names)} operators in {sum(len(v) for v in by_name.values())} versions. */",
            '#include "onnx/internal.h"', ""]
-    out += args.lines + [""] + attrs.lines + [""] + types.lines + [""] + versions
-    out += ["", "const OpFacts onnx_facts[] = {"]
-    out += [f"    {{ {quote(name)}, v_{name}, {len(by_name[name])} }}," for name in names]
+    out += args.text() + [""] + attrs.text() + [""] + types.text() + [""]
+    out += ["const VersionFacts onnx_versions[] = {"] + versions + ["};", "", "const OpFacts onnx_facts[] = {"] + facts
     out += ["};", f"const int onnx_facts_count = {len(names)};", ""]
     sys.stdout.write("\n".join(out))
 

@@ -39,7 +39,7 @@ def main():
           " * tools/gen-ort-kernels.py. A row with an empty type name says that there is a kernel. Do not edit. */" % onnxruntime.__version__)
     print('#include "tidy/internal.h"\n\nconst OrtKernel ort_kernels[] = {')
     for (op, first, last, name), bits in sorted(rows.items()):
-        print('    { "%s", %d, %d, "%s", 0x%07xu },' % (op, first, last, name, bits))
+        print('    { "%s", "%s", %d, %d, 0x%07xu },' % (op, name, first, last, bits))
     print("};\nconst int ort_kernels_count = %d;" % len(rows))
 
 

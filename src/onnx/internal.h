@@ -8,11 +8,23 @@
 
 /* ---- the generated facts (optable_data.c), sorted by name ---- */
 
+/* An OpVersion by numbers: where its inputs, outputs, attributes and types begin. Nothing here has
+ * an address in it, which would have to be relocated at start. */
+typedef struct VersionFacts {
+    uint8_t since;
+    bool deprecated;
+    uint8_t min_in, max_in, min_out, max_out;
+    uint8_t n_in, n_out, n_attr, n_type;
+    uint16_t in, out, attr, type;
+} VersionFacts;
 typedef struct OpFacts {
-    const char *name;
-    const OpVersion *version;
-    int n_version;
+    char name[32];
+    uint16_t version, n_version; /* oldest first */
 } OpFacts;
+extern const FormalArg onnx_args[];
+extern const FormalAttr onnx_attrs[];
+extern const FormalType onnx_types[];
+extern const VersionFacts onnx_versions[];
 extern const OpFacts onnx_facts[];
 extern const int onnx_facts_count;
 

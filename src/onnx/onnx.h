@@ -373,19 +373,20 @@ bool ox_known_scalar(Graph *g, Ox v,
 
 /* ---- operators: generated facts, inference, folding ---- */
 
+/* Names are arrays and no pointers, so that nothing in the facts is relocated at start. */
 typedef struct FormalArg {
-    const char *name, *type;
+    char name[32], type[16];
     uint8_t option; /* 0 single, 1 optional, 2 variadic */
     bool homogeneous;
 } FormalArg;
 typedef struct FormalAttr {
-    const char *name;
+    char name[32];
     AttrKind kind; /* ATTR_NONE: a sparse tensor */
     bool required;
     const char *deflt; /* as text, NULL none */
 } FormalAttr;
 typedef struct FormalType {
-    const char *name;
+    char name[16];
     uint32_t
         dtypes; /* of tensors: bit 1<<DType, and 1<<DT_NONE for types that DType does not name */
     uint32_t seq, optional,

@@ -51,15 +51,44 @@ static bool is_random(const char *name)
     return false;
 }
 
+static OpVersion version_of(const VersionFacts *v)
+{
+    return (OpVersion){ .since = v->since,
+                        .deprecated = v->deprecated,
+                        .min_in = v->min_in,
+                        .max_in = v->max_in,
+                        .min_out = v->min_out,
+                        .max_out = v->max_out,
+                        .n_in = v->n_in,
+                        .n_out = v->n_out,
+                        .n_attr = v->n_attr,
+                        .n_type = v->n_type,
+                        .in = &onnx_args[v->in],
+                        .out = &onnx_args[v->out],
+                        .attr = &onnx_attrs[v->attr],
+                        .type = &onnx_types[v->type] };
+}
+
+/* In the keep arena; NULL without memory. */
+static const OpVersion *versions_of(Ctx *cx, const OpFacts *facts)
+{
+    keep_begin(cx);
+    OpVersion *at = new_array(cx, OpVersion, facts->n_version);
+    keep_end(cx);
+    for (int i = 0; at && i < facts->n_version; i++)
+        at[i] = version_of(&onnx_versions[facts->version + i]);
+    return at;
+}
+
 /* What ONNX says of an operator (optable_data.c), and what we know of it: how it infers, folds,
  * and whether it draws random numbers. */
-static OnnxOp join(const OpFacts *facts)
+static OnnxOp join(const OpFacts *facts, const OpVersion *version)
 {
     size_t n, len = strlen(facts->name);
     const NameItem *infer = names_find(&infer_names, facts->name, len, &n);
     const NameItem *fold = names_find(&fold_names, facts->name, len, &n);
     return (OnnxOp){ .name = facts->name,
-                     .version = facts->version,
+                     .version = version,
                      .n_version = facts->n_version,
                      .infer = infer ? infer_families[infer->family][infer->number].fn : NULL,
                      .fold = fold ? fold_families[fold->family][fold->number].fn : NULL,
@@ -71,9 +100,13 @@ const OnnxOp *onnx_op_at(Ctx *cx, int i)
     struct OnnxTable *t = table(cx);
     if (!t || i < 0 || i >= onnx_facts_count)
         return NULL;
-    if (!t->op[i].name)
-        t->op[i] = join(&onnx_facts[i]);
-    return &t->op[i];
+    OnnxOp *op = &t->op[i];
+    const OpVersion *version = op->name ? op->version : versions_of(cx, &onnx_facts[i]);
+    if (!version)
+        return NULL;
+    if (!op->name)
+        *op = join(&onnx_facts[i], version);
+    return op;
 }
 
 const OnnxOp *onnx_op(Ctx *cx, const char *name)

@@ -65,9 +65,8 @@ Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 /* ---- what ONNX Runtime runs (legal/ort_kernels.c) ---- */
 
 typedef struct OrtKernel {
-    const char *op;
+    char op[48], type[8]; /* arrays, so that no row is relocated at start */
     uint8_t first, last;
-    const char *type;
     uint32_t dtypes;
 } OrtKernel;
 extern const OrtKernel ort_kernels[];
