@@ -202,6 +202,7 @@ struct Ctx {
     /* ops/table.c: results whose recorded type is torch's mistake; forgotten by ctx_restart */
     struct RecordErrors *record_errors;
     struct Builtins *builtins; /* eval/builtin/builtin.c: rows by name; kept */
+    struct Words *words;       /* front/torchscript/torchscript_parse.c: the language's; kept */
     struct Facts *facts;       /* eval: assumptions and facts about inputs; kept across restarts */
     const struct Options *opt; /* pt2onnx.c: what the user asked for */
     uint64_t steps;            /* of this evaluation, against the limit: count_steps */

@@ -43,7 +43,7 @@ static bool find_local(Parser *p, Scope *s, Str name, uint32_t *slot)
 bool scope_declare(Parser *p, Str name, uint32_t *slot)
 {
     uintptr_t known = (uintptr_t)map_get(&p->scope->slot, name);
-    if (map_get(&p->reserved, name) || map_get(&p->refused, name))
+    if (map_get(p->reserved, name) || map_get(p->refused, name))
         return fail_now(p, "'%s' cannot be the name of a local", name->s);
     *slot = known ? (uint32_t)(known - 1) : new_slot(p, p->scope, name);
     return true;
@@ -436,7 +436,7 @@ static bool operator(Parser *p, Expr **e)
 static Expr *name(Parser *p)
 {
     uint32_t slot;
-    bool builtin = lex_followed_by(&p->lx, "(") && map_get(&p->builtin, p->lx.tok.s);
+    bool builtin = lex_followed_by(&p->lx, "(") && map_get(p->builtin, p->lx.tok.s);
     if (!builtin && find_local(p, p->scope, p->lx.tok.s, &slot)) {
         Expr *e = make_of_token(p, X_LOCAL);
         if (e)
@@ -475,7 +475,7 @@ static Expr *word(Parser *p)
         if (w == p->word[W_getattr])
             return odd_attribute(p);
     }
-    if (map_get(&p->refused, w))
+    if (map_get(p->refused, w))
         return fail_now(p, "'%s' is Python that TorchScript archives do not hold", w->s), NULL;
     return name(p);
 }

@@ -641,22 +641,44 @@ static bool definition(Parser *p, CodeFile *file)
     return fail_now(p, "expected a class or a function");
 }
 
-static void learn_words(Parser *p)
+struct Words {
+    Str word[W_COUNT];
+    Map builtin, refused, reserved;
+};
+
+static struct Words *words_new(Ctx *cx)
 {
+    struct Words *w = new(cx, struct Words);
     for (int i = 0; i < W_COUNT; i++)
-        p->word[i] = str_of(p->cx, word_text[i]);
+        w->word[i] = str_of(cx, word_text[i]);
     for (size_t i = 0; i < COUNT(builtin_names); i++) {
-        Str s = str_of(p->cx, builtin_names[i]);
-        map_put(p->cx, &p->builtin, s, s);
+        Str s = str_of(cx, builtin_names[i]);
+        map_put(cx, &w->builtin, s, s);
     }
     for (size_t i = 0; i < COUNT(refused_words); i++) {
-        Str s = str_of(p->cx, refused_words[i]);
-        map_put(p->cx, &p->refused, s, s);
+        Str s = str_of(cx, refused_words[i]);
+        map_put(cx, &w->refused, s, s);
     }
     for (size_t i = 0; i < COUNT(reserved_words); i++) {
-        Str s = p->word[reserved_words[i]];
-        map_put(p->cx, &p->reserved, s, s);
+        Str s = w->word[reserved_words[i]];
+        map_put(cx, &w->reserved, s, s);
     }
+    return w;
+}
+
+/* The words of the language, made for the first of the files that a program has. */
+static void learn_words(Parser *p)
+{
+    if (!p->cx->words) {
+        keep_begin(p->cx);
+        p->cx->words = words_new(p->cx);
+        keep_end(p->cx);
+    }
+    const struct Words *w = p->cx->words;
+    p->word = w->word;
+    p->builtin = &w->builtin;
+    p->refused = &w->refused;
+    p->reserved = &w->reserved;
 }
 
 static CodeFile *parse(Ctx *cx, const Text *text)

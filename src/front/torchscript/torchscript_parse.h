@@ -38,9 +38,9 @@ typedef struct Parser {
     Scope *scope; /* NULL outside functions */
     Str module;   /* "__torch__.net" of code/__torch__/net.py */
     int64_t depth;
-    Str word[W_COUNT];
-    Map builtin, refused, reserved; /* name -> itself */
-    Map aten;                       /* "add" -> "aten::add" */
+    const Str *word;                         /* by W_COUNT's enum */
+    const Map *builtin, *refused, *reserved; /* name -> itself */
+    Map aten;                                /* "add" -> "aten::add" */
     /* Lists in the making, of all nesting levels: each takes what it pushed. */
     VEC(Expr *) exprs;
     VEC(Arg) args;
