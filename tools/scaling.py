@@ -5,15 +5,17 @@
     tools/scaling.py --pt2onnx build/pt2onnx --svg FILE        the same, and a plot; needs matplotlib
     tools/scaling.py --pt2onnx build/pt2onnx --before OTHER    what another build takes for the largest of each, and the ratio
     tools/scaling.py --pt2onnx build/pt2onnx --compare COMMIT  the same of a commit, which is built for it
-    .. --only chain                                            one kind
+    .. --only chain                                            one kind; start: what a conversion takes, however small
 
 A slope of 1 is linear: twice the program, twice the work. Ends with exit code 1 where one is over 1.15 that docs/limits.md does not know, or where instructions have grown by
-more than 2 % over those of OTHER. Programs are written here, without PyTorch. What every conversion takes, however small, is not counted.
+more than 2 % over those of OTHER. Programs are written here, without PyTorch. What every conversion takes, however small, is not counted in the slopes: the line `start` is that of a
+model of three layers, from exec to exit.
 """
 import argparse
 import math
 import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,9 @@ STEEPEST = 1.15
 COSTLIER = 1.02
 STEPS = 5                               # how often a size is doubled
 KNOWN = ("nests", "sizes", "text")       # steeper, as docs/limits.md says
+MEMORY = "/dev/shm"                      # a file system without a disk: what fsync does there is no work of ours
+LAYERS_AT_START = 3
+RUNS_AT_START = 101                     # of which the median is told
 PHASES = (("kind_of", "the archive's directory"), ("torchscript_load", "pickles, and the names of weights"), ("torchscript_parse", "the program's text"),
           ("ts_build_root", "the module's objects and weights"), ("eval_program", "running it"),
           ("tidy", "tidy and legalise"), ("outputs_write", "names, and the file"))
@@ -119,9 +124,11 @@ class Work:
         self.profile = os.path.join(folder, "callgrind")
         self.base = {}
 
-    def run(self, program, path, specs):
-        out = os.path.join(self.folder, "out.onnx")
-        command = [program, "-q", "--no-sandbox", path, "-o", out] + [word for spec in specs for word in ("-i", spec)]
+    def command(self, program, path, specs, *flags):
+        return [program, "-q", *flags, path, "-o", os.path.join(self.folder, "out.onnx")] + [word for spec in specs for word in ("-i", spec)]
+
+    def run(self, program, path, specs, *flags):
+        command = self.command(program, path, specs, *flags)
         done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=" + self.profile, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         if done.returncode:
             raise SystemExit("scaling: %s\n%s" % (" ".join(command[:6]), done.stderr[-400:]))
@@ -130,8 +137,8 @@ class Work:
     def of(self, program, path, specs):
         if program not in self.base:
             small = os.path.join(TOP, "tests", "cli", "files", "net.pt")
-            self.base[program] = self.run(program, small, ["x:float32[1,3]"])
-        return max(1, self.run(program, path, specs) - self.base[program])
+            self.base[program] = self.run(program, small, ["x:float32[1,3]"], "--no-sandbox")
+        return max(1, self.run(program, path, specs, "--no-sandbox") - self.base[program])
 
     def phases(self):
         """Of the last conversion: (what, share of all instructions), without what is done inside another one."""
@@ -187,6 +194,34 @@ def measure(work, program, before, name):
     return points, times, good
 
 
+def processor_ms(command):
+    """Median of the processor's time from exec to exit: waiting for the disk does not count."""
+    times = []
+    for _ in range(RUNS_AT_START):
+        _, status, used = os.wait4(os.posix_spawn(command[0], command, os.environ), 0)
+        if status:
+            raise SystemExit("scaling: %s fails" % " ".join(command[:6]))
+        times.append(1000 * (used.ru_utime + used.ru_stime))
+    return statistics.median(times)
+
+
+def peak_kb(command):
+    """The most memory that it holds, of files too. GNU time is small: a child of Python would begin with Python's peak."""
+    said = subprocess.run(["/usr/bin/time", "-f", "%M", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True).stderr
+    return int(said.split()[-1])
+
+
+def measure_start(work, programs):
+    """What a model of three layers takes from exec to exit: a line for each of these programs."""
+    path = os.path.join(work.folder, "start.pt")
+    write_chain.write(path, LAYERS_AT_START, 8)
+    for name, program in programs:
+        specs = ["x:float32[2,8]"]
+        command = work.command(program, path, specs)
+        print("start%-8s %5d layers      %10s   %.2f ms of the processor   %.1f MB at most"
+              % (name, LAYERS_AT_START, million(work.run(program, path, specs)), processor_ms(command), peak_kb(command) / 1000), flush=True)
+
+
 def draw(path, found):
     import matplotlib
     matplotlib.use("svg")
@@ -209,14 +244,17 @@ def main():
     p.add_argument("--before", help="another build's pt2onnx")
     p.add_argument("--compare", help="a commit")
     p.add_argument("--svg", help="the plot goes here")
-    p.add_argument("--only", choices=sorted(KINDS))
+    p.add_argument("--only", choices=sorted(KINDS) + ["start"])
     o = p.parse_args()
     print("instructions beyond those of a model of one layer; sizes doubled %d times\n" % STEPS)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=MEMORY if os.path.isdir(MEMORY) else None) as folder:
         work = Work(folder)
         before = built(o.compare, folder) if o.compare else o.before
-        found = {name: measure(work, o.pt2onnx, before, name) for name in ([o.only] if o.only else KINDS)}
-    if o.svg:
+        if o.only in (None, "start"):
+            measure_start(work, [("", os.path.abspath(o.pt2onnx))] + [(" before", os.path.abspath(before))] * bool(before))
+        kinds = [name for name in KINDS if o.only in (None, name)]
+        found = {name: measure(work, o.pt2onnx, before, name) for name in kinds}
+    if o.svg and found:
         draw(o.svg, found)
     return 0 if all(good for _, _, good in found.values()) else 1
 

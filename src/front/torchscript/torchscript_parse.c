@@ -646,6 +646,8 @@ struct Words {
     Map builtin, refused, reserved;
 };
 
+/* In the keep arena: the words that have a meaning, the names of builtins, the words that are
+ * refused, and those that no name may be. */
 static struct Words *words_new(Ctx *cx)
 {
     struct Words *w = new(cx, struct Words);
