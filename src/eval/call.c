@@ -302,12 +302,12 @@ static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
  * that op_call can compare. */
 static size_t expected_types(Eval *ev, const Stmt *s, Type out[4])
 {
-    if (!s || !s->recorded || s->n_recorded == 0 || s->n_recorded > 4)
+    if (!s || !s->meta->recorded || s->meta->n_recorded == 0 || s->meta->n_recorded > 4)
         return 0;
-    for (uint32_t i = 0; i < s->n_recorded; i++)
-        if (!(out[i] = recorded_type(ev->cx, &s->recorded[i])))
+    for (uint32_t i = 0; i < s->meta->n_recorded; i++)
+        if (!(out[i] = recorded_type(ev->cx, &s->meta->recorded[i])))
             return 0;
-    return s->n_recorded;
+    return s->meta->n_recorded;
 }
 
 /* ---- texts about what only the running model knows ---- */
@@ -457,13 +457,13 @@ static bool containers_are_readable(Eval *ev, Str name, const OpArg *args, size_
 /* The types that the file recorded of a statement's n results; NULL: not of all. */
 static Type *recorded_types(Ctx *cx, const Stmt *s, size_t n)
 {
-    if (!s || !s->recorded || s->n_recorded != n)
+    if (!s || !s->meta->recorded || s->meta->n_recorded != n)
         return NULL;
     Type *types = new_array(cx, Type, n);
     if (!types)
         return NULL;
     for (size_t i = 0; i < n; i++) {
-        types[i] = recorded_type(cx, &s->recorded[i]);
+        types[i] = recorded_type(cx, &s->meta->recorded[i]);
         if (!types[i])
             return NULL;
     }

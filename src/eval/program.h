@@ -53,9 +53,14 @@ typedef struct Arg {
     Expr *value;
 } Arg;
 
+/* Which fields are set follows from the kind; no other field may be read. */
 struct Expr {
     ExprKind kind;
     uint32_t start, end; /* in the text of the function it stands in */
+    union {
+        uint32_t n_args; /* CALL, OP */
+        uint32_t n;      /* TUPLE, LIST, DICT */
+    };
     union {
         int64_t i;
         double f;
@@ -64,25 +69,32 @@ struct Expr {
         uint32_t slot;
         Value value;
         struct Function *fn;
-        struct {
-            Expr *a, *b;
-            Str name;
-            int64_t lo, hi;
-        }; /* ATTR, INDEX, TUPLE_SLICE, NEG, BINARY, NAME (name) */
+        struct { /* ATTR, INDEX, TUPLE_SLICE, NEG, BINARY, NAME (name) */
+            Expr *a;
+            union {
+                struct {
+                    Expr *b;
+                    Str name;
+                };
+                struct {
+                    int64_t lo, hi;
+                };
+            };
+        };
         struct { /* CALL, OP */
-            Expr *callee;
-            Str op, overload; /* overload NULL: the arguments decide */
+            union {
+                Expr *callee; /* CALL */
+                Str op;       /* OP */
+            };
+            Str overload; /* NULL: the arguments decide */
             Arg *args;
-            uint32_t n_args;
-            const Str
-                *writes; /* OP: the arguments that it writes to, then NULL, where a file says so */
-            const TypeExpr *type;
-            void *cache;
+            union {
+                const TypeExpr *type; /* CALL */
+                /* OP: the arguments that it writes to, then NULL, where a file says so */
+                const Str *writes;
+            };
         };
-        struct { /* TUPLE, LIST, DICT (key, value, key, value..) */
-            Expr **items;
-            uint32_t n;
-        };
+        Expr **items; /* TUPLE, LIST, DICT (key, value, key, value..) */
     };
 };
 
@@ -111,22 +123,9 @@ typedef enum {
     S_DEF, /* fork body: slot = nested function */
 } StmtKind;
 
-struct Stmt {
-    StmtKind kind;
-    uint32_t start, end;
-    Expr *value;      /* right side, condition, iteration count, with's expression */
-    uint32_t *target; /* slots: of ASSIGN; FOR's variable; WITH's `as` */
-    uint32_t n_target;
-    bool unpack;    /* ASSIGN: take the value apart, though there is one target: a, = x */
-    uint32_t parts; /* ASSIGN: a later statement takes the list apart into so many; 0: none does */
-    Expr **values;  /* ASSIGN, instead of value: a, b = x, y */
-    uint32_t n_values;
-    const TypeExpr *type; /* annotated assignment */
-    Expr *object;         /* SET_ATTR: object.attr = value */
-    Str attr;
-    Block body, other;    /* IF: then, else; FOR, WHILE, WITH: body */
-    struct Function *def; /* DEF */
-    /* What the file recorded about the results, one a target, or NULL: compared with ours. */
+/* What a .pt2 or a trace says of a statement beside the code. */
+typedef struct StmtMeta {
+    /* Of the results, one a target, or NULL: compared with ours. */
     const struct Recorded *recorded;
     uint32_t n_recorded;
     const Text *text;        /* when it differs from the function's (a .pt2 node's stack_trace) */
@@ -134,6 +133,34 @@ struct Stmt {
     Str module_stack;        /* .. and the whole: "key,path,class;key,path,class" */
     Str names;               /* what names of nodes begin with, when it is not the module's path */
     Str calls; /* the calls of modules around it that become functions (pt2onnx_node), or NULL */
+} StmtMeta;
+
+/* As with an expression: which fields of the union are set follows from the kind. A program has
+ * more statements than it gives nodes, so a statement is small. */
+struct Stmt {
+    StmtKind kind;
+    uint32_t start, end;
+    uint32_t n_target;
+    uint32_t *target; /* slots: of ASSIGN; FOR's variable; WITH's `as` */
+    Expr *value;      /* right side, condition, iteration count, with's expression */
+    uint32_t n_values;
+    uint32_t parts; /* ASSIGN: a later statement takes the list apart into so many; 0: none does */
+    union {
+        struct { /* ASSIGN, EXPR */
+            const TypeExpr *type;
+            Expr **values; /* instead of value: a, b = x, y */
+            bool unpack;   /* take the value apart, though there is one target: a, = x */
+        };
+        struct { /* SET_ATTR: object.attr = value */
+            Expr *object;
+            Str attr;
+        };
+        struct { /* IF: then, else; FOR, WHILE, WITH: body */
+            Block body, other;
+        };
+        struct Function *def; /* DEF */
+    };
+    const StmtMeta *meta; /* never NULL */
 };
 
 /* What a file recorded as the type of a result or an input. recorded_type makes a Type of it. */
@@ -272,6 +299,13 @@ typedef struct Program {
     void *eval;  /* the evaluator's own, for run_setstate */
     void *front; /* the front end's own */
 } Program;
+
+/* ---- program.c ---- */
+
+Expr *expr_new(Ctx *cx, ExprKind kind);
+Stmt *stmt_new(Ctx *cx, StmtKind kind); /* with an empty meta */
+StmtMeta *stmt_meta(Ctx *cx, Stmt *s);  /* its own, to be filled in */
+bool stmt_has_blocks(const Stmt *s);    /* body and other, of which one may be empty */
 
 /* ---- code_text.c ---- */
 

@@ -67,12 +67,14 @@ static void visit_block(Listing *l, const Block *b)
     for (uint32_t i = 0; i < b->n; i++) {
         const Stmt *s = b->at[i];
         visit_expr(l, s->value);
-        visit_expr(l, s->object);
+        visit_expr(l, s->kind == S_SET_ATTR ? s->object : NULL);
         for (uint32_t k = 0; k < s->n_values; k++)
             visit_expr(l, s->values[k]);
-        visit_block(l, &s->body);
-        visit_block(l, &s->other);
-        if (s->def)
+        if (stmt_has_blocks(s)) {
+            visit_block(l, &s->body);
+            visit_block(l, &s->other);
+        }
+        if (s->kind == S_DEF)
             visit_block(l, &s->def->body);
     }
 }

@@ -128,10 +128,12 @@ static void scan_expr(Scan *s, const Expr *e)
 static void scan_stmt(Scan *s, const Stmt *st)
 {
     scan_expr(s, st->value);
-    scan_expr(s, st->object);
+    scan_expr(s, st->kind == S_SET_ATTR ? st->object : NULL);
     for (uint32_t i = 0; i < st->n_values; i++)
         scan_expr(s, st->values[i]);
-    scan_function(s, st->def);
+    scan_function(s, st->kind == S_DEF ? st->def : NULL);
+    if (!stmt_has_blocks(st))
+        return;
     s->inside++;
     scan_block(s, &st->body);
     scan_block(s, &st->other);

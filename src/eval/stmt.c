@@ -328,7 +328,7 @@ static Flow run_kind(Eval *ev, const Stmt *s)
 static void tell_modules(Eval *ev, const Stmt *s)
 {
     Ctx *cx = ev->cx;
-    const char *at = s->module_stack->s;
+    const char *at = s->meta->module_stack->s;
     while (at) {
         const char *path = strchr(at, ',');
         const char *class = path ? strchr(path + 1, ',') : NULL;
@@ -348,13 +348,14 @@ static void tell_modules(Eval *ev, const Stmt *s)
 static Flow run_statement(Eval *ev, const Stmt *s)
 {
     Ctx *cx = ev->cx;
-    const Text *text = s->text ? s->text : ev->frame->fn->text;
+    const StmtMeta *m = s->meta;
+    const Text *text = m->text ? m->text : ev->frame->fn->text;
     Where module = {
-        .up = cx->at, .kind = WHERE_MODULE, .name = s->module, .type = s->module_type
+        .up = cx->at, .kind = WHERE_MODULE, .name = m->module, .type = m->module_type
     };
-    Where names = { .up = s->module ? &module : cx->at, .kind = WHERE_NAMES, .name = s->names };
-    Where calls = { .up = s->names ? &names : names.up, .kind = WHERE_CALLS, .name = s->calls };
-    Where here = { .up = s->calls ? &calls : calls.up,
+    Where names = { .up = m->module ? &module : cx->at, .kind = WHERE_NAMES, .name = m->names };
+    Where calls = { .up = m->names ? &names : names.up, .kind = WHERE_CALLS, .name = m->calls };
+    Where here = { .up = m->calls ? &calls : calls.up,
                    .kind = WHERE_STATEMENT,
                    .text = text,
                    .start = s->start,
@@ -363,7 +364,7 @@ static Flow run_statement(Eval *ev, const Stmt *s)
     cx->at = &here;
     Flow flow = step(ev) ? run_kind(ev, s) : FLOW_FAIL;
     cx->at = before;
-    if (ev->p->on_module && s->module_stack && s->kind == S_ASSIGN && flow == FLOW_NEXT)
+    if (ev->p->on_module && m->module_stack && s->kind == S_ASSIGN && flow == FLOW_NEXT)
         tell_modules(ev, s);
     return flow;
 }

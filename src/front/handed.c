@@ -159,22 +159,16 @@ static void record(Ctx *cx, const Handed *h, Stmt *s)
                                          .dim = recorded_dims(cx, t) }
                            : (Recorded){ .rank = -1, .what = str_of(cx, t->kind ? t->kind : "?") };
     }
-    s->recorded = r;
-    s->n_recorded = s->n_target;
+    StmtMeta *m = stmt_meta(cx, s);
+    m->recorded = r;
+    m->n_recorded = s->n_target;
 }
 
 /* ---- expressions ---- */
 
-static Expr *expr(Ctx *cx, ExprKind kind)
-{
-    Expr *e = new(cx, Expr);
-    e->kind = kind;
-    return e;
-}
-
 static Expr *local(Ctx *cx, uint32_t value)
 {
-    Expr *e = expr(cx, value ? X_LOCAL : X_NONE);
+    Expr *e = expr_new(cx, value ? X_LOCAL : X_NONE);
     if (value)
         e->slot = value;
     return e;
@@ -182,7 +176,7 @@ static Expr *local(Ctx *cx, uint32_t value)
 
 static Expr *sequence(Ctx *cx, ExprKind kind, const uint32_t *value, size_t n)
 {
-    Expr *e = expr(cx, kind);
+    Expr *e = expr_new(cx, kind);
     e->items = new_array(cx, Expr *, n + 1);
     if (!e->items)
         return e;
@@ -194,7 +188,7 @@ static Expr *sequence(Ctx *cx, ExprKind kind, const uint32_t *value, size_t n)
 
 static Expr *tensor_constant(Ctx *cx, Handed *h, const pt2onnx_tensor *t)
 {
-    Expr *e = expr(cx, X_CONSTANT);
+    Expr *e = expr_new(cx, X_CONSTANT);
     e->i = (int64_t)h->tensors.n;
     vec_push(cx, &h->tensors, t);
     return e;
@@ -204,28 +198,28 @@ static Expr *tensor_constant(Ctx *cx, Handed *h, const pt2onnx_tensor *t)
 static Expr *constant(Ctx *cx, Handed *h, const pt2onnx_node *n)
 {
     if (n->n_attr == 0)
-        return expr(cx, X_NONE);
+        return expr_new(cx, X_NONE);
     const pt2onnx_attr *a = &n->attr[0];
     const char *kind = n->n_out ? h->t->type[n->out[0]].kind : NULL;
     Expr *e;
     switch (a->kind) {
     case PT2ONNX_ATTR_INT:
         if (kind && strcmp(kind, "bool") == 0)
-            return expr(cx, a->i ? X_TRUE : X_FALSE);
-        e = expr(cx, X_INT);
+            return expr_new(cx, a->i ? X_TRUE : X_FALSE);
+        e = expr_new(cx, X_INT);
         e->i = a->i;
         return e;
     case PT2ONNX_ATTR_FLOAT:
-        e = expr(cx, X_FLOAT);
+        e = expr_new(cx, X_FLOAT);
         e->f = a->f;
         return e;
     case PT2ONNX_ATTR_STRING:
         if (kind && strcmp(kind, "Device") == 0) {
-            e = expr(cx, X_VALUE);
+            e = expr_new(cx, X_VALUE);
             e->value = (Value){ .tag = V_DEVICE, .s = str_of(cx, a->s) };
             return e;
         }
-        e = expr(cx, X_STR);
+        e = expr_new(cx, X_STR);
         e->s = str_of(cx, a->s);
         return e;
     case PT2ONNX_ATTR_TENSOR: return tensor_constant(cx, h, a->t);
@@ -265,7 +259,7 @@ static bool is_asked(Ctx *cx, const Handed *h, Str op)
 
 static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
 {
-    Expr *e = expr(cx, X_OP);
+    Expr *e = expr_new(cx, X_OP);
     e->op = str_of(cx, word_of(n->kind));
     e->overload = n->overload ? str_of(cx, n->overload) : NULL;
     e->args = new_array(cx, Arg, n->n_in + 1);
@@ -274,7 +268,7 @@ static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
                                                                   : NULL,
                                       local(cx, n->in[i]) };
     if (e->args && is_asked(cx, h, e->op)) {
-        Expr *node = expr(cx, X_INT);
+        Expr *node = expr_new(cx, X_INT);
         node->i = n->id;
         e->args[e->n_args++] = (Arg){ str_of(cx, NODE_ARGUMENT), node };
     }
@@ -294,7 +288,7 @@ static Expr *value_of_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
     if (is(n, "prim::TupleConstruct"))
         return sequence(cx, X_TUPLE, n->in, n->n_in);
     if (is(n, "prim::Uninitialized")) {
-        Expr *e = expr(cx, X_VALUE);
+        Expr *e = expr_new(cx, X_VALUE);
         e->value = (Value){ .tag = V_UNINIT };
         return e;
     }
@@ -306,10 +300,10 @@ static Expr *value_of_node(Ctx *cx, Handed *h, const pt2onnx_node *n)
 
 static Stmt *add_statement(Ctx *cx, Handed *h, StmtKind kind, Expr *value)
 {
-    Stmt *s = new(cx, Stmt);
-    s->kind = kind;
+    Stmt *s = stmt_new(cx, kind);
     s->value = value;
-    s->calls = h->calls;
+    if (h->calls)
+        stmt_meta(cx, s)->calls = h->calls;
     vec_push(cx, &h->body, s);
     return s;
 }
@@ -403,14 +397,14 @@ static bool uses(const pt2onnx_graph *g, uint32_t v)
 
 static Expr *int_expr(Ctx *cx, int64_t i)
 {
-    Expr *e = expr(cx, X_INT);
+    Expr *e = expr_new(cx, X_INT);
     e->i = i;
     return e;
 }
 
 static Expr *plus_one(Ctx *cx, uint32_t slot)
 {
-    Expr *e = expr(cx, X_OP);
+    Expr *e = expr_new(cx, X_OP);
     e->op = str_of(cx, "aten::add");
     e->args = new_array(cx, Arg, 2);
     if (e->args) {
@@ -494,10 +488,11 @@ static bool add_plain(Ctx *cx, Handed *h, const pt2onnx_node *n)
     s->n_target = s->target ? (uint32_t)n->n_out : 0;
     s->unpack = is(n, "prim::ListUnpack") || is(n, "prim::TupleUnpack");
     s->parts = n->n_out == 1 ? h->parts[n->out[0]] : 0;
-    s->text = text_of_source(cx, n->source);
-    s->end = s->text != NULL;
-    s->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
-    s->names = n->names ? str_of(cx, n->names) : NULL;
+    StmtMeta *m = stmt_meta(cx, s);
+    m->text = text_of_source(cx, n->source);
+    s->end = m->text != NULL;
+    m->module = n->scope && *n->scope ? str_of(cx, n->scope) : NULL;
+    m->names = n->names ? str_of(cx, n->names) : NULL;
     if (!comes_from_user(cx, h, n, value) && value->kind == X_OP)
         record(cx, h, s);
     if (is(n, "prim::Constant") && n->n_out == 1)
@@ -538,8 +533,7 @@ static bool add_weights(Ctx *cx, Handed *h)
         uint32_t v = h->t->param[i];
         if (!check_value(cx, h, v))
             return false;
-        Stmt *s = new(cx, Stmt);
-        s->kind = S_ASSIGN;
+        Stmt *s = stmt_new(cx, S_ASSIGN);
         s->value = tensor_constant(cx, h, &h->t->param_tensor[i]);
         s->target = mem_copy(cx, &v, sizeof v);
         s->n_target = 1;
@@ -552,8 +546,7 @@ static bool add_weights(Ctx *cx, Handed *h)
 static void add_return(Ctx *cx, Handed *h)
 {
     const pt2onnx_graph *g = &h->t->graph;
-    Stmt *s = new(cx, Stmt);
-    s->kind = S_RETURN;
+    Stmt *s = stmt_new(cx, S_RETURN);
     s->value = g->n_out == 1 ? local(cx, g->out[0]) : sequence(cx, X_TUPLE, g->out, g->n_out);
     vec_push(cx, &h->body, s);
 }

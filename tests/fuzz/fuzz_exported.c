@@ -17,7 +17,7 @@ static void check_slots(const Function *f)
         const Stmt *s = f->body.at[i];
         for (uint32_t k = 0; k < s->n_target; k++)
             require(s->target[k] < f->n_slot);
-        require(s->n_recorded == 0 || s->n_recorded == s->n_target);
+        require(s->meta->n_recorded == 0 || s->meta->n_recorded == s->n_target);
         for (uint32_t k = 0; s->value && s->value->kind == X_OP && k < s->value->n_args; k++) {
             const Expr *a = s->value->args[k].value;
             require(a->kind != X_LOCAL || a->slot < f->n_slot);

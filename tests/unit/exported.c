@@ -233,7 +233,7 @@ static void every_kind_of_result(void **state)
                 "  k = _operator::add(a=1, b=2)\n"
                 "  y = aten::add.Tensor(self=e, other=k)\n"
                 "  return y\n");
-    assert_int_equal(p->entry->body.at[1]->n_recorded, 2);
+    assert_int_equal(p->entry->body.at[1]->meta->n_recorded, 2);
 }
 
 static void recorded_types_go_with_the_statements(void **state)
@@ -250,7 +250,7 @@ static void recorded_types_go_with_the_statements(void **state)
                                                   "Mul(Integer(2), Symbol('s77'))"),
                                               I(1) ", " I(1)) });
     assert_non_null(p);
-    const Recorded *r = p->entry->body.at[0]->recorded;
+    const Recorded *r = p->entry->body.at[0]->meta->recorded;
     assert_int_equal(r->dtype, DT_BFLOAT16);
     assert_int_equal(r->rank, 2);
     assert_true(r->dim[0].known == -1 && r->dim[0].expr == NULL);
@@ -427,7 +427,7 @@ static void sizes_of_a_trip_stay_in_it(void **state)
     for (uint32_t i = 0; i < loop->body.n; i++)
         if (loop->body.at[i]->value->kind == X_OP &&
             str_is(loop->body.at[i]->value->op, "aten::nonzero"))
-            found = loop->body.at[i]->recorded;
+            found = loop->body.at[i]->meta->recorded;
     assert_non_null(found);
     assert_true(found->rank == 2 && found->dim[0].known == -1 && found->dim[0].expr == NULL);
     assert_string_equal(found->dim[1].expr->s, "s77");
@@ -821,14 +821,14 @@ static void the_users_line_is_found(void **state)
         assert_non_null(p);
         const Stmt *s = p->entry->body.at[0];
         Pos pos;
-        assert_true(s->text->locate(cx, s->text, 0, 0, &pos));
+        assert_true(s->meta->text->locate(cx, s->meta->text, 0, 0, &pos));
         assert_string_equal(pos.file->s, cases[i].file);
         assert_string_equal(pos.source->s, cases[i].source);
         assert_string_equal(pos.function->s, cases[i].function);
         assert_int_equal(pos.line, cases[i].line);
-        assert_true(cases[i].module ? str_is(s->module, cases[i].module) &&
-                            str_is(s->module_type, cases[i].type)
-                                    : s->module == NULL);
+        assert_true(cases[i].module ? str_is(s->meta->module, cases[i].module) &&
+                            str_is(s->meta->module_type, cases[i].type)
+                                    : s->meta->module == NULL);
     }
 }
 

@@ -53,21 +53,25 @@ static void use_expr(Liveness *l, const Expr *e, uint32_t at)
 
 static void use_block(Ctx *cx, Liveness *l, const Block *b, uint32_t *n);
 
+/* Notes the number of s, in order of the text, and that of the last statement in it, and which
+ * slots are used there. */
 static void use_stmt(Ctx *cx, Liveness *l, const Stmt *s, uint32_t *n)
 {
     uint32_t at = ++*n;
     map_put(cx, &l->number, s, (void *)(uintptr_t)at);
     use_expr(l, s->value, at);
-    use_expr(l, s->object, at);
+    use_expr(l, s->kind == S_SET_ATTR ? s->object : NULL, at);
     for (uint32_t i = 0; i < s->n_values; i++)
         use_expr(l, s->values[i], at);
     for (uint32_t i = 0; i < s->n_target; i++)
         use_slot(l, s->target[i], at);
-    if (s->def)
+    if (s->kind == S_DEF)
         for (uint32_t i = 0; i < s->def->n_capture; i++)
             use_slot(l, s->def->capture[2 * i], at);
-    use_block(cx, l, &s->body, n);
-    use_block(cx, l, &s->other, n);
+    if (stmt_has_blocks(s)) {
+        use_block(cx, l, &s->body, n);
+        use_block(cx, l, &s->other, n);
+    }
     map_put(cx, &l->last, s, (void *)(uintptr_t)*n);
 }
 

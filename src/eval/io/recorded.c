@@ -35,7 +35,7 @@ static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
 {
     Ctx *cx = ev->cx;
     Type ours = tensor_type(t);
-    Type theirs = recorded_type(cx, &s->recorded[i]);
+    Type theirs = recorded_type(cx, &s->meta->recorded[i]);
     if (!theirs || t->kind != PLAIN || ours->rank < 0)
         return true;
     bool same = ours->rank == theirs->rank &&
@@ -46,7 +46,7 @@ static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
         return record_erred(cx, tensor_read(ev->g, t)) ||
             differs(ev, s, i, type_text(cx, ours), type_text(cx, theirs));
     for (int k = 0; k < ours->rank; k++)
-        if (s->recorded[i].dim[k].expr &&
+        if (s->meta->recorded[i].dim[k].expr &&
             !same_number(ev, ours->dim[k], theirs->dim[k], t->read, k))
             return false;
     return true;
@@ -55,7 +55,7 @@ static bool check_tensor(Eval *ev, const Stmt *s, uint32_t i, Tensor *t)
 static bool check_int(Eval *ev, const Stmt *s, uint32_t i, Value v)
 {
     Dim ours;
-    Dim theirs = s->recorded[i].dim ? recorded_dim(ev->cx, s->recorded[i].dim) : NULL;
+    Dim theirs = s->meta->recorded[i].dim ? recorded_dim(ev->cx, s->meta->recorded[i].dim) : NULL;
     Ox from = NULL;
     int axis = 0;
     if (!theirs || !val_dim_of(v, ev->cx, &ours))
@@ -68,7 +68,7 @@ static bool check_int(Eval *ev, const Stmt *s, uint32_t i, Value v)
 
 static bool check_result(Eval *ev, const Stmt *s, uint32_t i)
 {
-    const Recorded *r = &s->recorded[i];
+    const Recorded *r = &s->meta->recorded[i];
     Value v = ev->frame->locals->slot[s->target[i]].v;
     if (v.tag == V_TENSOR && !r->what && r->dtype != DT_NONE)
         return check_tensor(ev, s, i, v.t);
@@ -81,10 +81,10 @@ static bool check_result(Eval *ev, const Stmt *s, uint32_t i)
  * result of the statement is compared: the recorded sizes of the others are wrong too. */
 static bool recorded_in_error(Eval *ev, const Stmt *s)
 {
-    if (!s->recorded || s->n_recorded == 0 || s->n_target == 0)
+    if (!s->meta->recorded || s->meta->n_recorded == 0 || s->n_target == 0)
         return false;
     Value v = ev->frame->locals->slot[s->target[0]].v;
-    Type theirs = recorded_type(ev->cx, &s->recorded[0]);
+    Type theirs = recorded_type(ev->cx, &s->meta->recorded[0]);
     return v.tag == V_TENSOR && theirs && theirs->rank != tensor_type(v.t)->rank &&
         record_erred(ev->cx, tensor_read(ev->g, v.t));
 }
@@ -93,7 +93,7 @@ bool recorded_agree(Eval *ev, const Stmt *s)
 {
     if (recorded_in_error(ev, s))
         return !ctx_failed(ev->cx);
-    for (uint32_t i = 0; s->recorded && i < s->n_recorded && i < s->n_target; i++)
+    for (uint32_t i = 0; s->meta->recorded && i < s->meta->n_recorded && i < s->n_target; i++)
         if (!check_result(ev, s, i))
             return false;
     return !ctx_failed(ev->cx);

@@ -485,8 +485,7 @@ static bool read_program(Exported *x, Json *j, Signature *s)
 
 static Stmt *statement(Exported *x, StmtKind kind, Expr *value)
 {
-    Stmt *s = new(x->cx, Stmt);
-    s->kind = kind;
+    Stmt *s = stmt_new(x->cx, kind);
     s->value = value;
     return s;
 }

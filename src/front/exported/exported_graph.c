@@ -14,12 +14,7 @@ bool ex_bad(Exported *x, const Json *j, const char *what)
     return fail(x->cx, E_FORMAT, "%s: byte %zu: %s", j->record, json_mark(j), what);
 }
 
-Expr *ex_expr(Exported *x, ExprKind kind)
-{
-    Expr *e = new(x->cx, Expr);
-    e->kind = kind;
-    return e;
-}
+Expr *ex_expr(Exported *x, ExprKind kind) { return expr_new(x->cx, kind); }
 
 uint32_t ex_slot(Exported *x, ExFunction *fn, Str name)
 {
@@ -66,8 +61,7 @@ static Block block_of(Exported *x, const ExFunction *fn)
 
 Stmt *ex_stmt(Exported *x, StmtKind kind, Expr *value)
 {
-    Stmt *s = new(x->cx, Stmt);
-    s->kind = kind;
+    Stmt *s = stmt_new(x->cx, kind);
     s->value = value;
     return s;
 }

@@ -137,7 +137,7 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
 }
 
 /* "key,path,class;key,path,class": the innermost. A path's "@1" counts the calls of one module. */
-static void innermost_module(Ctx *cx, Str stack, Stmt *out)
+static void innermost_module(Ctx *cx, Str stack, StmtMeta *out)
 {
     const char *last = strrchr(stack->s, ';');
     const char *path = strchr(last ? last : stack->s, ',');
@@ -168,8 +168,9 @@ Stmt *ex_assign(ExScope *s, Expr *value, const ExTargets *t, bool unpack)
     st->target = t->slot.at;
     st->n_target = (uint32_t)t->slot.n;
     st->unpack = unpack;
-    st->recorded = t->type.at;
-    st->n_recorded = (uint32_t)t->type.n;
+    StmtMeta *m = stmt_meta(s->x->cx, st);
+    m->recorded = t->type.at;
+    m->n_recorded = (uint32_t)t->type.n;
     vec_push(s->x->cx, &s->fn->body, st);
     return st;
 }
@@ -278,9 +279,9 @@ static bool scan_node(ExScope *s, Json *j, ExNode *n)
 void ex_place(Exported *x, Stmt *st, const ExNode *n)
 {
     if (n->trace && n->trace->len)
-        st->text = ex_trace_text(x, n->trace);
+        stmt_meta(x->cx, st)->text = ex_trace_text(x, n->trace);
     if (n->modules)
-        innermost_module(x->cx, n->modules, st);
+        innermost_module(x->cx, n->modules, stmt_meta(x->cx, st));
 }
 
 /* The statement of one call: regions, scans, wrapped operators and vmap have writers of their own,

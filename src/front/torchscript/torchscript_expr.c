@@ -136,8 +136,7 @@ static const TypeExpr *type_test(Parser *p)
 
 Expr *expr_make(Parser *p, ExprKind kind, uint32_t start, uint32_t end)
 {
-    Expr *e = new(p->cx, Expr);
-    e->kind = kind;
+    Expr *e = expr_new(p->cx, kind);
     e->start = start;
     e->end = end;
     return e;

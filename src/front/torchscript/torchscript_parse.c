@@ -47,8 +47,7 @@ static Function *function(Parser *p, Scope *outer, Str owner);
 
 static Stmt *make_stmt(Parser *p, StmtKind kind, uint32_t start)
 {
-    Stmt *s = new(p->cx, Stmt);
-    s->kind = kind;
+    Stmt *s = stmt_new(p->cx, kind);
     s->start = start;
     return s;
 }
