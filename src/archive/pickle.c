@@ -7,7 +7,7 @@
  * when all is read. */
 #include "archive/archive.h"
 
-enum { SMALL_INTS = 64 };
+enum { SMALL_INTS = 64, SEEN_TEXTS = 256 };
 
 typedef VEC(Pickle *) Pickles;
 
@@ -19,6 +19,7 @@ typedef struct Reader {
     VEC(size_t) marks;
     Map classes; /* the two lines of a GLOBAL -> the Pickle that it gave before */
     Pickle *none, *yes, *no, *small[SMALL_INTS]; /* of values that come by the thousand, one each */
+    Pickle *seen[SEEN_TEXTS]; /* the strings met last, by their number: "cpu", "weight", "bias" */
     uint32_t made;
 } Reader;
 
@@ -191,9 +192,13 @@ static bool read_text(Reader *r)
     Slice s = cur_take(&r->c, n);
     if (r->c.failed)
         return true; /* the loop says that the pickle is cut short */
-    Pickle *p = make(r, P_STR);
+    Str text = str_n(r->cx, s.p, s.n);
+    Pickle **seen = &r->seen[text->id % SEEN_TEXTS];
+    if (*seen && (*seen)->s == text)
+        return push(r, *seen);
+    Pickle *p = *seen = make(r, P_STR);
     if (p)
-        p->s = str_n(r->cx, s.p, s.n);
+        p->s = text;
     return push(r, p);
 }
 

@@ -16,31 +16,54 @@
 
 /* "torchvision.models.resnet.BasicBlock" of
  * "__torch__.torchvision.models.resnet.___torch_mangle_3.BasicBlock". */
-static Str python_name(Ctx *cx, Str qualname)
+static Str find_python_name(Ctx *cx, Str qualname)
 {
-    Buf b = buf_new(cx);
+    char *name = new_array(cx, char, qualname->len + 1);
+    size_t n = 0;
     const char *s = qualname->s, *dot;
-    for (; *s; s = *dot ? dot + 1 : dot) {
+    for (; name && *s; s = *dot ? dot + 1 : dot) {
         dot = strchr(s, '.');
         dot = dot ? dot : s + strlen(s);
         if (strncmp(s, "__torch__", 9) == 0 || strncmp(s, "___torch_mangle_", 16) == 0)
             continue;
-        if (b.n)
-            buf_str(&b, ".");
-        buf_add(&b, s, (size_t)(dot - s));
+        if (n)
+            name[n++] = '.';
+        memcpy(name + n, s, (size_t)(dot - s));
+        n += (size_t)(dot - s);
     }
-    return buf_done(&b);
+    return str_n(cx, name, n);
+}
+
+/* Found once for each name: a class is called by all of its modules. */
+static Str python_name(Eval *ev, Str qualname)
+{
+    Str known = map_get(&ev->python_names, qualname);
+    if (known)
+        return known;
+    known = find_python_name(ev->cx, qualname);
+    map_put(ev->cx, &ev->python_names, qualname, known);
+    return known;
 }
 
 /* "net.Net.forward" -> "Net.forward": how a traceback would say it, with the class. */
-static Str short_name(Ctx *cx, Str qualname)
+static Str find_short_name(Ctx *cx, Str qualname)
 {
-    Str full = python_name(cx, qualname);
+    Str full = find_python_name(cx, qualname);
     const char *last = strrchr(full->s, '.');
     const char *from = last;
     while (from && from > full->s && from[-1] != '.')
         from--;
     return from ? str_of(cx, from) : full;
+}
+
+static Str short_name(Eval *ev, Str qualname)
+{
+    Str known = map_get(&ev->short_names, qualname);
+    if (known)
+        return known;
+    known = find_short_name(ev->cx, qualname);
+    map_put(ev->cx, &ev->short_names, qualname, known);
+    return known;
 }
 
 /* ---- names ---- */
@@ -200,7 +223,7 @@ bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Va
     }
     Where here = { .up = cx->at,
                    .kind = WHERE_FUNCTION,
-                   .name = short_name(cx, fn->qualname ? fn->qualname : fn->name),
+                   .name = short_name(ev, fn->qualname ? fn->qualname : fn->name),
                    .text = fn->text,
                    .start = fn->start,
                    .end = fn->start };
@@ -253,7 +276,7 @@ static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, 
     const Function *fn = o->cls ? map_get(&o->cls->method, name) : NULL;
     if (!fn)
         return fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'",
-                    o->cls ? python_name(ev->cx, o->cls->qualname)->s : "this object", name->s);
+                    o->cls ? python_name(ev, o->cls->qualname)->s : "this object", name->s);
     OpArg *all = new_array(ev->cx, OpArg, n + 1);
     if (!all)
         return false;
@@ -274,7 +297,7 @@ bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value 
     Where here = { .up = cx->at,
                    .kind = WHERE_MODULE,
                    .name = o->path,
-                   .type = o->cls ? python_name(cx, o->cls->qualname) : NULL };
+                   .type = o->cls ? python_name(ev, o->cls->qualname) : NULL };
     cx->at = &here;
     bool ok = run_method(ev, o, name, args, n, out);
     cx->at = here.up;
@@ -746,7 +769,7 @@ static bool new_named_tuple(Eval *ev, const ClassDef *c, const OpArg *args, size
         return false;
     if (n != c->n_field)
         return fail(ev->cx, E_VALUE, "%s has %u fields, got %zu values",
-                    python_name(ev->cx, c->qualname)->s, c->n_field, n);
+                    python_name(ev, c->qualname)->s, c->n_field, n);
     for (size_t i = 0; i < n; i++) {
         names[i] = c->field[i].name;
         if (!convert_to(ev, args[i].v, c->field[i].type, names[i]->s, &items[i]))
@@ -765,7 +788,7 @@ static bool call_class(Eval *ev, const ClassDef *c, const OpArg *args, size_t n,
         return new_named_tuple(ev, c, args, n, out);
     if (c->kind == CLASS_TORCHBIND || c->kind == CLASS_INTERFACE || c->kind == CLASS_ENUM)
         return fail(ev->cx, E_UNSUPPORTED, "%s cannot be made by the model",
-                    python_name(ev->cx, c->qualname)->s);
+                    python_name(ev, c->qualname)->s);
     return new_object(ev, c, out) &&
         call_method(ev, out->obj, str_of(ev->cx, "__init__"), args, n, &none);
 }

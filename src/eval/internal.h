@@ -61,10 +61,11 @@ typedef struct Eval {
     int staged; /* how many branches and bodies that ONNX decides are being run */
     Str raised; /* the message of a FLOW_RAISE */
     SourceId raised_at;
-    struct State *state; /* state.c */
-    Map names;           /* dotted path -> Value*: what it names */
-    Map constants;       /* number + 1 -> Value*: CONSTANTS.cN */
-    Map liveness;        /* Function* -> liveness.c's table of where locals are used */
+    struct State *state;           /* state.c */
+    Map names;                     /* dotted path -> Value*: what it names */
+    Map constants;                 /* number + 1 -> Value*: CONSTANTS.cN */
+    Map python_names, short_names; /* qualified name -> the name that messages and positions use */
+    Map liveness;                  /* Function* -> liveness.c's table of where locals are used */
     struct Findings
         *findings; /* of the loop whose body is being run; NULL: none is (loop_nested.c) */
 } Eval;

@@ -272,8 +272,9 @@ BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, boo
                      Value **bound, Str *why)
 {
     Binder b = { .g = g, .cx = g->cx, .convert = convert };
+    bool few[32] = { false };
     *bound = new_array(g->cx, Value, s->n_param + 1);
-    bool *given = new_array(g->cx, bool, s->n_param + 1);
+    bool *given = s->n_param < (int)COUNT(few) ? few : new_array(g->cx, bool, s->n_param + 1);
     if (!*bound || !given)
         return BIND_FAILED;
     bool fits = bind_positional(&b, s, args, n, *bound, given) &&

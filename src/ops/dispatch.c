@@ -530,22 +530,33 @@ static Value store_in_out(Op *op, Tensor *out, Value result)
     return (Value){ .tag = V_TENSOR, .t = out };
 }
 
-/* The tensor given as `out=`, or NULL; *rest are the other arguments, in order. False when there is
- * no memory. */
-static bool take_out(Ctx *cx, const OpArg *args, size_t n, Tensor **out, OpArg **rest,
-                     size_t *n_rest)
+static bool is_out(const OpArg *arg)
+{
+    return arg->name && str_is(arg->name, "out") && arg->v.tag == V_TENSOR;
+}
+
+/* The tensor given as `out=`, or NULL; *args are the other arguments from then on, in order. False
+ * when there is no memory. */
+static bool take_out(Ctx *cx, const OpArg **args, size_t *n, Tensor **out)
 {
     *out = NULL;
-    *n_rest = 0;
-    *rest = new_array(cx, OpArg, n + 1);
-    if (!*rest)
+    for (size_t i = 0; i < *n && !*out; i++)
+        if (is_out(&(*args)[i]))
+            *out = (*args)[i].v.t;
+    if (!*out)
+        return true;
+    OpArg *rest = new_array(cx, OpArg, *n);
+    if (!rest)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        if (args[i].name && str_is(args[i].name, "out") && args[i].v.tag == V_TENSOR)
-            *out = args[i].v.t;
+    size_t n_rest = 0;
+    for (size_t i = 0; i < *n; i++) {
+        if (is_out(&(*args)[i]))
+            *out = (*args)[i].v.t;
         else
-            (*rest)[(*n_rest)++] = args[i];
+            rest[n_rest++] = (*args)[i];
     }
+    *args = rest;
+    *n = n_rest;
     return true;
 }
 
@@ -725,11 +736,15 @@ static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
 }
 
 /* An in-place schema calls its first parameter `self`, whatever the plain one calls it:
- * dropout_(self=x), dropout(input=x). */
-static void self_by_place(OpArg *args, size_t n)
+ * dropout_(self=x), dropout(input=x). NULL when there is no memory. */
+static const OpArg *self_by_place(Ctx *cx, const OpArg *args, size_t n)
 {
-    if (n && str_is(args->name, "self"))
-        args->name = NULL;
+    if (n == 0 || !str_is(args->name, "self"))
+        return args;
+    OpArg *own = mem_copy(cx, args, n * sizeof *args);
+    if (own)
+        own->name = NULL;
+    return own;
 }
 
 /* The name under which the table has what this call means: a call in an old archive means what its
@@ -748,9 +763,9 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
 {
     CallForm form;
     Tensor *out;
-    OpArg *rest;
-    size_t n_rest;
-    if (!take_out(op->cx, args, n, &out, &rest, &n_rest))
+    const OpArg *rest = args;
+    size_t n_rest = n;
+    if (!take_out(op->cx, &rest, &n_rest, &out))
         return val_poison();
     Entry *e = callback_in_place(op->cx, name, &form);
     if (!e)
@@ -761,8 +776,8 @@ static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_
         Value v = run_callback(op, e, args, n);
         return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
     }
-    if (form == FORM_IN_PLACE)
-        self_by_place(rest, n_rest);
+    if (form == FORM_IN_PLACE && !(rest = self_by_place(op->cx, rest, n_rest)))
+        return val_poison();
     Outs outs = take_outs(op->cx, e, rest, &n_rest);
     Value v = call_form(op, e, form, outs.n ? NULL : overload, rest, n_rest);
     if (outs.n && val_ok(v))

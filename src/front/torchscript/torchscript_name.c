@@ -17,6 +17,7 @@ typedef struct Namer {
     const char *dir;
     uint64_t seen;              /* values met: a module reached by many ways counts each time */
     Map named;                  /* the containers that were met */
+    Map roles;                  /* ClassDef -> the roles of its attributes */
     VEC(SavedTensor *) weights; /* of Program.weights, in the same order */
 } Namer;
 
@@ -76,13 +77,17 @@ static bool name_items(Namer *n, const Pickle *p, Str name)
 }
 
 /* Which attributes of a class are parameters (1) and buffers (2). */
-static Map roles_of(Ctx *cx, const ClassDef *c)
+static const Map *roles_of(Namer *n, const ClassDef *c)
 {
-    Map roles = { 0 };
+    Map *roles = map_get(&n->roles, c);
+    if (roles)
+        return roles;
+    roles = new(n->cx, Map);
     for (uint32_t i = 0; i < c->n_parameter; i++)
-        map_put(cx, &roles, c->parameter[i], (void *)1);
+        map_put(n->cx, roles, c->parameter[i], (void *)1);
     for (uint32_t i = 0; i < c->n_buffer; i++)
-        map_put(cx, &roles, c->buffer[i], (void *)2);
+        map_put(n->cx, roles, c->buffer[i], (void *)2);
+    map_put(n->cx, &n->roles, c, roles);
     return roles;
 }
 
@@ -90,7 +95,7 @@ static Map roles_of(Ctx *cx, const ClassDef *c)
  * do not list buffers: there every other tensor of a module is one. */
 static bool name_attributes(Namer *n, const ClassDef *c, const Pickle *state, Str path)
 {
-    Map roles = roles_of(n->cx, c);
+    const Map *roles = roles_of(n, c);
     for (int children = 0; children < 2; children++)
         for (size_t i = 0; i + 1 < state->seq.n; i += 2) {
             const Pickle *key = state->seq.at[i];
@@ -98,7 +103,7 @@ static bool name_attributes(Namer *n, const ClassDef *c, const Pickle *state, St
             if (key->tag != P_STR || (value->tag == P_OBJECT) != (children == 1))
                 continue;
             Str name = pickle_is_plain(value) ? key->s : ts_child_name(n->cx, path, key->s->s);
-            uintptr_t role = (uintptr_t)map_get(&roles, key->s);
+            uintptr_t role = (uintptr_t)map_get(roles, key->s);
             bool buffer = role == 2 ||
                 (role == 0 && c->kind == CLASS_MODULE && n->ts->p->op_version < 2);
             if (pickle_is_tensor(value) && (role == 1 || buffer)

@@ -60,16 +60,14 @@ static Str module_prefix(Wire *w, SourceId at)
         return str_of(w->cx, "");
     if (path == w->path)
         return w->prefix;
-    Buf b = buf_new(w->cx);
-    buf_str(&b, "/");
-    for (const char *p = path->s, *end = p + path->len, *dot; p < end; p = dot + 1) {
-        dot = memchr(p, '.', (size_t)(end - p));
-        dot = dot ? dot : end;
-        buf_add(&b, p, (size_t)(dot - p));
-        buf_add(&b, "/", dot < end);
-    }
+    char *prefix = new_array(w->cx, char, path->len + 1);
+    if (!prefix)
+        return path;
+    prefix[0] = '/';
+    for (uint32_t i = 0; i < path->len; i++)
+        prefix[i + 1] = path->s[i] == '.' ? '/' : path->s[i];
     w->path = path;
-    return w->prefix = buf_done(&b);
+    return w->prefix = str_n(w->cx, prefix, path->len + 1);
 }
 
 /* What the operator calls its i-th input: "shape", "axes". */
