@@ -476,7 +476,7 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
 
 /* ---- converting ---- */
 
-/* What is to be written of p (NULL after an error, and so is the result). */
+/* What is to be written of p, which is used up (NULL after an error, and so is the result). */
 static Graph *finished(Session *s, Program *p, ModelInfo *info)
 {
     Graph *g = p ? build(s, p) : NULL;
@@ -487,6 +487,8 @@ static Graph *finished(Session *s, Program *p, ModelInfo *info)
         return NULL;
     if (s->o.on_source)
         graph_lines(s->cx, g, s->o.on_source, s->o.user);
+    s->program = NULL;
+    program_forget(s->cx);
     return g;
 }
 

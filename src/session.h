@@ -21,7 +21,7 @@ typedef struct Session {
     FileKind kind;
     Sink stream;           /* what the model goes to when it goes to no file: standard output */
     OutFile *model, *data; /* output_files.c: the files it goes to, open; NULL: none */
-    Program *program;      /* once it is loaded */
+    Program *program;      /* once it is loaded, until its graph is finished */
     pt2onnx_written written;
 } Session;
 

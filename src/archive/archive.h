@@ -99,7 +99,8 @@ struct Pickle {
 };
 /* `allowed` says whether a global may stand in this file; NULL-terminated pairs are the front
  * end's: "torch._utils _rebuild_tensor_v2". A pattern may end in '*'. Any other global is E_FORMAT
- * naming it. `data` must outlive nothing: all text is copied. */
+ * naming it. `data` must outlive nothing: all text is copied. The values lie in the memory that the
+ * caller has chosen (keep_begin, program_begin). */
 Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *allowed);
 
 /* ---- JSON (json.c): a pull reader over a slice; no tree ----

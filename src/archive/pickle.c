@@ -482,13 +482,11 @@ Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *
 {
     Where here = { .up = cx->at, .kind = WHERE_RECORD, .name = str_of(cx, record) };
     cx->at = &here;
-    keep_begin(cx);
     Reader r = { .cx = cx, .c = cur_over(data.p, data.n), .allowed = allowed };
     Pickle *p = run(&r);
     bool ok = p && check_shape(&r, p) && !ctx_failed(cx);
     mem_give(cx, r.stack.at, r.stack.cap * sizeof *r.stack.at);
     mem_give(cx, r.memo.at, r.memo.cap * sizeof *r.memo.at);
-    keep_end(cx);
     cx->at = here.up;
     return ok ? p : NULL;
 }

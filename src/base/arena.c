@@ -1,4 +1,4 @@
-/* arena.c - memory: arenas, freed whole; the two arenas of a context.
+/* arena.c - memory: arenas, freed whole; the three arenas of a context.
  *
  * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has
  * one of its own, so that it can grow where it stands (pages.c) and go when it is outgrown. The
@@ -196,11 +196,12 @@ static void block_free(Block *b)
     pages_free(b, sizeof *b, b->size);
 }
 
-static bool in_list(const Block *list, const Block *b)
+static bool has_block(const Arena *a, const Block *b)
 {
-    while (list && list != b)
-        list = list->older;
-    return list;
+    const Block *at = a ? a->blocks : NULL;
+    while (at && at != b)
+        at = at->older;
+    return at;
 }
 
 /* The block of an array of n bytes at p; NULL when it lies in a chunk. */
@@ -209,9 +210,9 @@ static Block *block_of(Ctx *cx, const void *p, size_t n)
     Block *b = (Block *)((uintptr_t)p - offsetof(Block, at));
     if (n < BLOCK_MIN)
         return NULL;
-    if (!cx->run->no_block && !cx->keep->no_block)
+    if (!cx->run->no_block && !cx->keep->no_block && !(cx->program && cx->program->no_block))
         return b;
-    return in_list(cx->run->blocks, b) || in_list(cx->keep->blocks, b) ? b : NULL;
+    return has_block(cx->run, b) || has_block(cx->keep, b) || has_block(cx->program, b) ? b : NULL;
 }
 
 /* ---- arenas ---- */
@@ -277,9 +278,18 @@ bool arena_spent(const Arena *a) { return a->spent; }
 
 /* ---- a context's memory ---- */
 
-static Arena *arena_now(Ctx *cx) { return cx->keeping > 0 ? cx->keep : cx->run; }
+static Arena *arena_now(Ctx *cx)
+{
+    if (cx->keeping == 0)
+        return cx->run;
+    return cx->keeping == cx->in_program && cx->program ? cx->program : cx->keep;
+}
 
-static uint64_t memory_held(const Ctx *cx) { return arena_bytes(cx->run) + arena_bytes(cx->keep); }
+static uint64_t memory_held(const Ctx *cx)
+{
+    uint64_t program = cx->program ? arena_bytes(cx->program) : 0;
+    return arena_bytes(cx->run) + program + arena_bytes(cx->keep);
+}
 
 /* After each allocation: has memory run out, or is the user's limit passed? */
 static void check_memory(Ctx *cx, size_t before, const Arena *a)
@@ -413,3 +423,22 @@ void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size)
 void keep_begin(Ctx *cx) { cx->keeping++; }
 
 void keep_end(Ctx *cx) { cx->keeping--; }
+
+int program_begin(Ctx *cx)
+{
+    int around = cx->in_program;
+    cx->in_program = ++cx->keeping;
+    return around;
+}
+
+void program_end(Ctx *cx, int around)
+{
+    cx->keeping--;
+    cx->in_program = around;
+}
+
+void program_forget(Ctx *cx)
+{
+    arena_free(cx->program);
+    cx->program = NULL;
+}

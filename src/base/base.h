@@ -2,7 +2,7 @@
  * bounded cursor, byte sources. Errors and positions are in base/error.h, included at the foot.
  *
  * Only src/base calls malloc, mmap, open, read or write. Everything a conversion makes lies in one
- * of two arenas of its Ctx and is freed whole; nothing is freed one by one.
+ * of three arenas of its Ctx and is freed whole; nothing is freed one by one.
  *
  * Running out of memory, or over --limit heap: a small allocation never fails. A reserve is left
  * once malloc has refused, a sixteenth of the limit once that is passed; from then on the context
@@ -68,6 +68,14 @@ void mem_give(Ctx *cx, const void *p, size_t bytes);
  * facts. keep_begin makes new/new_array/vec_push/map_put take it until keep_end; they nest. */
 void keep_begin(Ctx *cx);
 void keep_end(Ctx *cx);
+
+/* Memory of the saved program itself: pickled values, statements, expressions, classes. What writes
+ * the model reads none of it, so it goes before that (program_forget). A keep_begin
+ * inside - strings, positions, notes - is of the whole conversion as ever. They nest: program_end
+ * takes what program_begin gave. */
+int program_begin(Ctx *cx);
+void program_end(Ctx *cx, int around);
+void program_forget(Ctx *cx);
 
 /* ---- strings
  * ----------------------------------------------------------------------------------- */

@@ -2,18 +2,20 @@
 #include "base/internal.h"
 #include "base/limits.h"
 
-/* A context with the default limits and its two arenas; NULL when there is no memory for them. */
+/* A context with the default limits and its arenas; NULL when there is no memory for them. */
 Ctx *ctx_new(void)
 {
     Arena *keep = arena_new();
+    Arena *program = arena_new();
     Arena *run = arena_new();
-    Ctx *cx = keep && run ? base_malloc(sizeof *cx) : NULL;
+    Ctx *cx = keep && program && run ? base_malloc(sizeof *cx) : NULL;
     if (!cx) {
         arena_free(keep);
+        arena_free(program);
         arena_free(run);
         return NULL;
     }
-    *cx = (Ctx){ .run = run, .keep = keep };
+    *cx = (Ctx){ .run = run, .program = program, .keep = keep };
 #define X(id, name, deflt, why) cx->limit[id] = (deflt);
     PT2ONNX_LIMITS(X)
 #undef X
@@ -30,6 +32,7 @@ void ctx_free(Ctx *cx)
     outs_discard(cx);
     sources_close(cx);
     arena_free(cx->run);
+    arena_free(cx->program);
     arena_free(cx->keep);
     base_free(cx);
 }

@@ -178,7 +178,9 @@ typedef struct Error {
 
 struct Ctx {
     Arena *run, *keep; /* see base.h; `run` is reset by a restart */
-    int keeping;       /* depth of keep_begin */
+    Arena *program;    /* see base.h; NULL once program_forget was called */
+    int keeping;       /* depth of keep_begin and program_begin */
+    int in_program;    /* what that depth is right inside the last program_begin; 0 outside */
     struct Interner *strings;
     Where *at;
     Error error;           /* code E_NONE while all is well */
@@ -228,7 +230,7 @@ struct Ctx {
 void tell_progress(Ctx *cx, const char *stage, double share);
 
 Ctx *ctx_new(void);        /* NULL when there is no memory */
-void ctx_free(Ctx *cx);    /* closes sources, removes temporaries, frees both arenas */
+void ctx_free(Ctx *cx);    /* closes sources, removes temporaries, frees the arenas */
 void ctx_restart(Ctx *cx); /* forget error, notes, refusals and the run arena; keep keeps */
 static inline bool ctx_failed(const Ctx *cx) { return cx->error.code != E_NONE; }
 

@@ -3,7 +3,9 @@
 
 Expr *expr_new(Ctx *cx, ExprKind kind)
 {
+    int around = program_begin(cx);
     Expr *e = new(cx, Expr);
+    program_end(cx, around);
     e->kind = kind;
     return e;
 }
@@ -12,7 +14,9 @@ static const StmtMeta nothing = { 0 };
 
 Stmt *stmt_new(Ctx *cx, StmtKind kind)
 {
+    int around = program_begin(cx);
     Stmt *s = new(cx, Stmt);
+    program_end(cx, around);
     s->kind = kind;
     s->meta = &nothing;
     return s;

@@ -2,7 +2,7 @@
  * statements, functions and classes, how it is run, and how it is printed.
  *
  * TorchScript text, .pt2 JSON and the trace graph that Python hands over all become this: functions
- * of nested blocks of statements over expressions. Everything lies in the keep arena: parsed once,
+ * of nested blocks of statements over expressions. All of it outlives restarts: parsed once,
  * evaluated as often as restarts want. A reader of src/front fills a Program and hands it to
  * eval_program. */
 #ifndef PT2ONNX_PROGRAM_H

@@ -88,6 +88,34 @@ static void a_large_array_grows_where_others_stand(void **state)
     other[0] = 1;
 }
 
+/* Strings and what is kept inside stay; the program's own memory goes, and none of it is made anew
+ * behind that. */
+static void a_program_is_forgotten_whole(void **state)
+{
+    Ctx *cx = *state;
+    int around = program_begin(cx);
+    int inner = program_begin(cx);
+    char *own = new_array(cx, char, 100000);
+    program_end(cx, inner);
+    new_array(cx, char, 100000);
+    Str name = str_of(cx, "kept");
+    keep_begin(cx);
+    char *kept = new_array(cx, char, 1000);
+    keep_end(cx);
+    program_end(cx, around);
+    assert_non_null(own);
+    assert_true(arena_bytes(cx->program) >= 200000);
+    assert_true(arena_bytes(cx->keep) < 200000);
+    program_forget(cx);
+    kept[999] = 1;
+    assert_string_equal(name->s, "kept");
+    size_t before = arena_bytes(cx->keep);
+    around = program_begin(cx);
+    new_array(cx, char, 100000);
+    program_end(cx, around);
+    assert_true(arena_bytes(cx->keep) >= before + 100000);
+}
+
 static void dense_memory_lies_together_and_goes_with_its_mark(void **state)
 {
     Ctx *cx = *state;
@@ -207,6 +235,7 @@ int main(void)
         TEST(an_array_grows_with_its_items),
         TEST(an_outgrown_array_is_given_back),
         TEST(a_large_array_grows_where_others_stand),
+        TEST(a_program_is_forgotten_whole),
         TEST(dense_memory_lies_together_and_goes_with_its_mark),
         TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),

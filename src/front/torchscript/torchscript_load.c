@@ -218,7 +218,9 @@ static Pickle *read_pickle(Ctx *cx, TorchScript *ts, const char *name)
     Slice data;
     if (!read_record(cx, ts, name, &data))
         return NULL;
+    int around = program_begin(cx);
     Pickle *p = pickle_read(cx, data, name, allowed_globals);
+    program_end(cx, around);
     mem_give(cx, data.p, data.n + 1);
     return p;
 }

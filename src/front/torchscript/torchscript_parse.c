@@ -699,9 +699,9 @@ static CodeFile *parse(Ctx *cx, const Text *text)
 
 CodeFile *torchscript_parse(Ctx *cx, const Text *text)
 {
-    keep_begin(cx);
+    int around = program_begin(cx);
     CodeFile *file = parse(cx, text);
-    keep_end(cx);
+    program_end(cx, around);
     return file;
 }
 
