@@ -22,6 +22,9 @@ typedef struct Candidate {
     const char *promote;
     unsigned kinds;
     RowLayout layout;
+    /* LAYOUT_AS_ARGUMENTS, and of elements one by one: arguments that lie in memory in one order
+     * say the result's, whichever it is. */
+    bool elementwise;
     const Schema *schema;   /* parsed when first asked for */
     const Rule *derivative; /* candidate_derivative(), of a row, once it was asked for */
 } Candidate;

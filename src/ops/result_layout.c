@@ -119,8 +119,113 @@ static bool is_dense(Ctx *cx, Type t, const Dim *stride)
     return true;
 }
 
+/* The strides with which the result's axes run over an argument, 0 where it is broadcast. False:
+ * not known. */
+static bool broadcast_strides(Ctx *cx, Tensor *t, Type result, Dim *out)
+{
+    Dim own[MAX_RANK];
+    Type type = tensor_type(t);
+    Dim zero = dim_int(cx, 0);
+    if (!tensor_strides(cx, t, own) || type->rank > result->rank)
+        return false;
+    int more = result->rank - type->rank;
+    for (int i = 0; i < result->rank; i++) {
+        bool whole = i >= more && dim_eq(cx, type->dim[i - more], result->dim[i]) == YES;
+        bool one = i < more || dim_is(type->dim[i - more], 1);
+        if (!whole && !one)
+            return false;
+        out[i] = whole ? own[i - more] : zero;
+    }
+    return true;
+}
+
+/* How do strides order axes a and b? -1: a is the inner one, 1: b is, 0: they do not say. *open:
+ * that is not known. */
+static int order_by(Ctx *cx, const Dim *stride, int a, int b, bool *open)
+{
+    if (dim_is(stride[a], 0) || dim_is(stride[b], 0))
+        return 0;
+    if (dim_lt(cx, stride[a], stride[b]) == YES)
+        return -1;
+    if (dim_lt(cx, stride[b], stride[a]) == YES)
+        return 1;
+    *open |= dim_eq(cx, stride[a], stride[b]) != YES;
+    return 0;
+}
+
+/* The strides of n arguments over the axes of a result of this rank, one after the other. */
+typedef struct Operands {
+    Dim *stride;
+    int n, rank;
+} Operands;
+
+/* order_by() of all arguments. *open: or two of them say the opposite, which of them decides is
+ * the operator's own affair. */
+static int order_by_all(Ctx *cx, const Operands *all, int a, int b, bool *open)
+{
+    int out = 0;
+    for (int i = 0; i < all->n; i++) {
+        int says = order_by(cx, all->stride + i * all->rank, a, b, open);
+        *open |= says && out && says != out;
+        out = out ? out : says;
+    }
+    return out;
+}
+
+/* perm: the axes from the inside out, as TensorIterator sorts them: by insertion, where an axis
+ * that is not ordered beside another is passed over. False: not known. */
+static bool sorted_axes(Ctx *cx, const Operands *all, int *perm)
+{
+    bool open = false;
+    for (int i = 0; i < all->rank; i++)
+        perm[i] = all->rank - 1 - i;
+    for (int i = 1; i < all->rank; i++) {
+        int at = i;
+        int order = 0;
+        for (int k = i - 1; k >= 0 && order >= 0; k--) {
+            order = order_by_all(cx, all, perm[k], perm[at], &open);
+            if (order <= 0)
+                continue;
+            int axis = perm[k];
+            perm[k] = perm[at];
+            perm[at] = axis;
+            at = k;
+        }
+    }
+    return !open;
+}
+
+/* The strides of what is computed element by element: TensorIterator packs the result in the order
+ * in which the arguments' axes lie in memory. False: not known. */
+static bool elementwise_strides(Op *op, const OpArg *args, size_t n, Type result, Dim out[MAX_RANK])
+{
+    Ctx *cx = op->cx;
+    int perm[MAX_RANK];
+    Operands all = { new_array(cx, Dim, n * MAX_RANK + 1), 0, result->rank };
+    if (!all.stride || n == 0 || args[0].v.tag != V_TENSOR)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        Value v = args[i].v;
+        if (v.tag == V_LIST || v.tag == V_TUPLE)
+            return false;
+        if (v.tag != V_TENSOR)
+            continue;
+        if (!broadcast_strides(cx, v.t, result, all.stride + all.n * all.rank))
+            return false;
+        all.n++;
+    }
+    if (!sorted_axes(cx, &all, perm))
+        return false;
+    Dim next = dim_int(cx, 1);
+    for (int i = 0; i < all.rank; i++) {
+        out[perm[i]] = next;
+        next = next ? dim_mul(cx, next, result->dim[perm[i]]) : NULL;
+    }
+    return next != NULL;
+}
+
 /* The strides of a new result that is not contiguous, where the call gives them: by a memory
- * format, or by the tensor that is cloned. False: not known. */
+ * format, or by the tensor that is cloned, or by all. False: not known. */
 static bool given_strides(Op *op, const OpArg *args, size_t n, Type result, Dim out[MAX_RANK])
 {
     int64_t format = wanted_format(op);
@@ -128,6 +233,8 @@ static bool given_strides(Op *op, const OpArg *args, size_t n, Type result, Dim 
     bool keeps = layout == LAYOUT_KEEPS || layout == LAYOUT_AS_CLONE;
     if (format != FORMAT_PRESERVE)
         return format_strides(op->cx, result, format, out);
+    if (layout == LAYOUT_AS_ARGUMENTS && op->called && op->called->elementwise)
+        return elementwise_strides(op, args, n, result, out);
     if (!keeps || n == 0 || args[0].v.tag != V_TENSOR)
         return false;
     Tensor *from = args[0].v.t;

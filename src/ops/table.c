@@ -191,15 +191,19 @@ static RuleSet *rules_of_family(Ctx *cx, uint16_t number)
     return *set;
 }
 
+/* Is this the family of what PyTorch's TensorIterator computes? */
+static bool is_elementwise(const OpFamily *f) { return strcmp(f->name, "pointwise") == 0; }
+
 static void add_candidate(Ctx *cx, Entry *e, NameItem at)
 {
-    if (at.at == NAME_OF_ROW) {
-        vec_push(cx, &e->at, row_candidate(&op_families[at.family].rows[at.number]));
+    const OpFamily *f = &op_families[at.family];
+    bool row = at.at == NAME_OF_ROW;
+    const Rule *rule = row ? NULL : rule_at(cx, rules_of_family(cx, at.family), at);
+    if (!row && !rule)
         return;
-    }
-    const Rule *rule = rule_at(cx, rules_of_family(cx, at.family), at);
-    if (rule)
-        vec_push(cx, &e->at, rule_candidate(rule));
+    Candidate c = row ? row_candidate(&f->rows[at.number]) : rule_candidate(rule);
+    c.elementwise = is_elementwise(f);
+    vec_push(cx, &e->at, c);
 }
 
 /* The entry of a name, in the keep arena; one that nothing has the name of has no candidates. */
@@ -439,8 +443,10 @@ const char *op_refused(Ctx *cx, Str name)
  * it overrides, because PyTorch's kernel has made the tensor that the program writes to. */
 static void override(Ctx *cx, Entry *e, Candidate c)
 {
-    if (!c.rule->layout && e->at.n > 0)
+    if (!c.rule->layout && e->at.n > 0) {
         c.layout = e->at.at[0].layout;
+        c.elementwise = e->at.at[0].elementwise;
+    }
     vec_push(cx, &e->at, c);
     for (size_t i = e->at.n; i-- > 1;)
         e->at.at[i] = e->at.at[i - 1];

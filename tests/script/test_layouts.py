@@ -94,6 +94,9 @@ ASKED = {
     "cloned": lambda x: x.to(memory_format=LAST).clone(), "converted": lambda x: x.to(memory_format=LAST).double().float(),
     "permuted": lambda x: x.permute(0, 2, 3, 1).contiguous().permute(0, 3, 1, 2), "transposed": lambda x: x.transpose(1, 2).clone(),
     "back": lambda x: x.to(memory_format=LAST).contiguous(), "again": lambda x: x.to(memory_format=LAST).to(memory_format=LAST),
+    "computed": lambda x: F.gelu(x.to(memory_format=LAST) * 2), "summed": lambda x: x.to(memory_format=LAST) + x.to(memory_format=LAST),
+    "biased": lambda x: torch.where(x > 0, x, -1.0).to(memory_format=LAST) + x[0, :, :1, :1], "compared": lambda x: (x.to(memory_format=LAST) > 0).float() - 1.0,
+    "turned": lambda x: torch.sigmoid(x.permute(3, 0, 2, 1)).permute(1, 3, 2, 0), "mixed": lambda x: x.to(memory_format=LAST) + x, "of_a_part": lambda x: x.to(memory_format=LAST)[:, :2] * 2,
     "like": lambda x: torch.full_like(x, 2.0, memory_format=LAST), "one_channel": lambda x: x[:, :1].to(memory_format=LAST),
 }
 MADE_OF_IT = {
@@ -102,7 +105,8 @@ MADE_OF_IT = {
     "row": lambda y: y.permute(0, 2, 3, 1).flatten(1), "part": lambda y: y[:, 0].reshape(-1), "to_contiguous": lambda y: y.to(memory_format=torch.contiguous_format),
 }
 # to() looks at the order of the strides alone, which an axis of one element leaves open; other orders than the two formats are not followed that far.
-LEFT_OPEN = {("transposed", "to_last"), ("one_channel", "to_contiguous")}
+# Of two orders, which counts is a matter of the operator.
+LEFT_OPEN = {("transposed", "to_last"), ("one_channel", "to_contiguous")} | {("mixed", of_it) for of_it in MADE_OF_IT if of_it not in ("last", "to_last")}
 
 
 class WrittenBothWays(nn.Module):

@@ -904,9 +904,11 @@ const OpRow ops_pointwise[] = {
                         "like(0, grad))"),
     LOWER(lower_rrelu, NULL, PLAIN,
           "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
-          "training=False, Generator? generator=None) -> Tensor"),
+          "training=False, Generator? generator=None) -> Tensor",
+          .layout = LAYOUT_CONTIGUOUS),
     CALL(lower_log_sigmoid_forward, NULL, PLAIN,
-         "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)"),
+         "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+         .layout = LAYOUT_CONTIGUOUS),
     LOWER(lower_prelu, NULL, PLAIN, "aten::prelu(Tensor self, Tensor weight) -> Tensor"),
     LOWER(lower_prelu, NULL, PLAIN, "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor"),
     LOWER(lower_nan_to_num, NULL, PLAIN,
