@@ -513,3 +513,41 @@ class ListsBesideDicts(nn.Module):
 @pytest.mark.parametrize("model", [TuplesOfListsOfLists, DictsOfLists, ListsBesideDicts])
 def test_containers_beside_a_list_of_an_open_length(model, tmp_path):
     same(model(), tmp_path, rows(2, 4, 7), *ROWS)
+
+
+class Factors(nn.Module):
+    """Non-negative factors, one pair at a time: a list of dicts of tensors, both of whose sizes are dynamic, that a loop of the model's own length fills."""
+    def forward(self, x):
+        found: List[Dict[str, Tensor]] = []
+        rest = x
+        for _ in range(x.size(1)):
+            u = rest.mean(1, keepdim=True)
+            v = rest.mean(0, keepdim=True)
+            for _ in range(2):
+                v = v * (u.t() @ rest) / (u.t() @ u @ v + 1e-3)
+                u = u * (rest @ v.t()) / (u @ v @ v.t() + 1e-3)
+            found.append({"u": u, "v": v})
+            rest = torch.relu(rest - u @ v)
+        return torch.cat([f["u"] for f in found], 1), torch.cat([f["v"] for f in found], 0)
+
+
+class Growing(nn.Module):
+    """Its tensors have other sizes in each dict."""
+    def forward(self, x):
+        found: List[Dict[str, Tensor]] = []
+        for i in range(x.size(0)):
+            found.append({"rows": x[:i + 1], "first": x[i, :1]})
+        out = torch.zeros(3)
+        for f in found:
+            out = out + f["rows"].sum(0) * f["first"]
+        return out
+
+
+def test_factors_in_a_list_of_dicts(tmp_path):
+    _, nodes = same(Factors(), tmp_path, [(torch.rand(n, m),) for n, m in [(4, 3), (6, 5), (5, 1)]], "-i", "x:float32[M,N]")
+    assert "Loop" in nodes
+
+
+def test_dicts_of_tensors_that_grow(tmp_path):
+    _, nodes = same(Growing(), tmp_path, rows(3, 1, 5), *ROWS)
+    assert "SequenceInsert" in nodes
