@@ -81,11 +81,24 @@ def tags_of(target):
     return {"py3-none-" + platform for platform in TAGS[target].split(".")}
 
 
+def environment():
+    """Without what would make a build other than it is elsewhere."""
+    return {k: v for k, v in os.environ.items() if k not in ("CC", "CFLAGS", "LDFLAGS", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_TOOLCHAIN_FILE")}
+
+
+def make_tables(work):
+    """The tables of names, once for all targets, by this machine's compiler: without them each build would make them anew (tools/host_tables.cmake)."""
+    host = work / "host"
+    run("cmake", "-S", TOP, "-B", host, "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEBUG=-O0 -w", "-DPT2ONNX_ZLIB=%s" % (work / "zlib"), env=environment())
+    run("cmake", "--build", host, "-j", os.cpu_count(), "--target", "pt2onnx_name_tables", env=environment())
+
+
 def make_wheel(target, zlib, work, out):
     """One build by CMake for a target: the wheel into `out`; its folder, in which the program is too."""
     folder = work / target
-    env = {k: v for k, v in os.environ.items() if k not in ("CC", "CFLAGS", "LDFLAGS", "CMAKE_C_COMPILER_LAUNCHER", "CMAKE_TOOLCHAIN_FILE")}
-    given = {"CMAKE_TOOLCHAIN_FILE": TOP / "tools/zig.cmake", "ZIG": zig(), "TARGET": target, "PT2ONNX_ZLIB": zlib, "PT2ONNX_CASES": "ON"}
+    env = environment()
+    given = {"CMAKE_TOOLCHAIN_FILE": TOP / "tools/zig.cmake", "ZIG": zig(), "TARGET": target, "PT2ONNX_ZLIB": zlib, "PT2ONNX_CASES": "ON",
+             "PT2ONNX_TABLES": work / "host/name_tables.c"}
     settings = ["build-dir=%s" % folder, "install.strip=false", "wheel.tags=%s" % ";".join(sorted(tags_of(target))), "build.targets=pt2onnx;pt2onnx_shared;run_cases"]
     settings += ["cmake.define.%s=%s" % each for each in given.items()]
     run(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check", "--outdir", out,
@@ -158,7 +171,7 @@ def programs_archive(target, from_target, version, folders, out, when):
 def make_npm(work, out):
     """The npm package, by emscripten and npm, of the folder of web/ that holds it."""
     built, packed = work / "wasm", work / "npm"
-    run("emcmake", "cmake", "-S", TOP / "web/wasm", "-B", built, "-DZLIB=%s" % (work / "zlib"))
+    run("emcmake", "cmake", "-S", TOP / "web/wasm", "-B", built, "-DZLIB=%s" % (work / "zlib"), "-DPT2ONNX_TABLES=%s" % (work / "host/name_tables.c"))
     run("cmake", "--build", built, "-j", os.cpu_count())
     run("node", "build.mjs", "--wasm", built, "--npm", packed, cwd=TOP / "web")
     run("npm", "pack", "--silent", "--pack-destination", out, cwd=packed)
@@ -420,6 +433,8 @@ def main():
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     run(TOP / "tools/zlib.sh", work / "zlib")
+    if fnmatch.filter([*TAGS, "npm"], options.only):
+        make_tables(work)
     folders = {}
     for target in fnmatch.filter(TAGS, options.only):
         say("%s: building" % target)
