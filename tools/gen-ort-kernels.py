@@ -16,7 +16,7 @@ DTYPES = {name: number for number, name in enumerate(
     "none float uint8 int8 uint16 int16 int32 int64 string bool float16 double uint32 uint64 complex64 complex128 bfloat16 "
     "float8e4m3fn float8e4m3fnuz float8e5m2 float8e5m2fnuz uint4 int4 float4e2m1 float8e8m0 uint2 int2".split()) if number}
 LAST = 255
-FUSED = ["BiasGelu", "MatMulNBits", "MultiHeadAttention", "RotaryEmbedding", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"]   # of com.microsoft: what --fuse writes
+FUSED = ["BiasGelu", "GroupQueryAttention", "MatMulNBits", "MultiHeadAttention", "RotaryEmbedding", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"]   # of com.microsoft: what --fuse writes
 
 
 def main():

@@ -32,9 +32,7 @@ static bool opens_axis_two(Node *n)
         count == 1 && (axes[0] == 2 || axes[0] == -3);
 }
 
-/* k [batch, heads, S, E] of which v [batch, heads * n, S, E] has each head n times, next to itself;
- * NULL: v is something else. */
-static Ox before_repeat(Ctx *cx, Ox v)
+Ox before_repeat(Ctx *cx, Ox v)
 {
     Node *flat = made_by(v, "Reshape");
     Node *wide = flat ? made_by(flat->in[0], "Expand") : NULL;

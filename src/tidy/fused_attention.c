@@ -1,4 +1,4 @@
-/* fused_attention.c - MultiHeadAttention of com.microsoft: --fuse.
+/* fused_attention.c - MultiHeadAttention and GroupQueryAttention of com.microsoft: --fuse.
  *
  *     Transpose(MatMul(Softmax(Add(MatMul(q, Transpose(k)), mask)), v))
  *         ->  Reshape(MultiHeadAttention(q, k, v, mask))
@@ -9,6 +9,10 @@
  * to a cache that is an output of the model, it appends them:
  *
  *     k = Concat(past, k')  ->  MultiHeadAttention(q, k', v', mask, past, ..), second output k
+ *
+ * Where groups of heads share those of such a cache it is GroupQueryAttention. Its kernel takes one
+ * text, none that is empty, and heads of a multiple of 8: it refuses others while it runs, and a
+ * batch of none ends the process. causal=0: the mask alone says what a row sees.
  *
  * Nothing is guessed: each size that the kernel compares is known to be equal, and what the parts
  * compute on the way has no other use. Its kernel takes empty tensors, and a NaN comes out as one.
@@ -231,11 +235,45 @@ static Node *appends(Rewrite *rw, const Node *n, Ox v)
 static Ox joined(Graph *g, Ox v) { return heads_joined(g, rows_first(v)); }
 
 /* The operator's inputs. keys and values are the nodes that append to a cache, which it does
- * itself; NULL: there is none. */
+ * itself; NULL: there is none. groups: how many heads the keys have where several of q share one;
+ * else 0. */
 typedef struct Inputs {
     Ox q, k, v, mask, past_k, past_v;
     Node *keys, *values;
+    int64_t groups;
 } Inputs;
+
+/* Takes the caches that k and v are, and what is appended to them. */
+static bool take_caches(Rewrite *rw, Node *n, Ox k, Ox v, Inputs *in)
+{
+    Node *ck = appends(rw, n, k);
+    Node *cv = appends(rw, n, v);
+    if (!ck || !cv || ck == cv || !same(rw->cx, ck->in[0], ROWS, cv->in[0], ROWS))
+        return false;
+    in->keys = ck;
+    in->values = cv;
+    in->past_k = ck->in[0];
+    in->past_v = cv->in[0];
+    in->k = ck->in[1];
+    in->v = cv->in[1];
+    return true;
+}
+
+/* Takes the caches that k and v repeat for GroupQueryAttention. */
+static bool take_groups(Rewrite *rw, Node *n, const Parts *p, Inputs *in)
+{
+    Ctx *cx = rw->cx;
+    int64_t size, heads;
+    Ox k = before_repeat(cx, in->k);
+    Ox v = before_repeat(cx, in->v);
+    bool fits = k && v && same(cx, k, HEADS, v, HEADS) && dim_is(ox_dim(p->q, BATCH), 1) &&
+        ox_never_empty(cx, p->q) && runs_fused("GroupQueryAttention");
+    if (!fits || !dim_known(ox_dim(p->q, SIZE), &size) || size % 8 ||
+        !dim_known(ox_dim(k, HEADS), &heads) || !take_caches(rw, n, k, v, in))
+        return false;
+    in->groups = heads;
+    return true;
+}
 
 /* q, k and v before their heads are split off, where both keys and values have been. False after an
  * error. */
@@ -248,21 +286,42 @@ static bool find_inputs(Rewrite *rw, Node *n, const Parts *p, Inputs *in)
     in->mask = whole_mask(g, p);
     if (!ox_ok(in->q) || !ox_ok(in->k) || (in->mask && !ox_ok(in->mask)))
         return false;
-    Node *ck = appends(rw, n, in->k);
-    Node *cv = appends(rw, n, in->v);
-    if (ck && cv && ck != cv && same(rw->cx, ck->in[0], ROWS, cv->in[0], ROWS)) {
-        in->keys = ck;
-        in->values = cv;
-        in->past_k = ck->in[0];
-        in->past_v = cv->in[0];
-        in->k = ck->in[1];
-        in->v = cv->in[1];
-    }
+    if (!take_groups(rw, n, p, in))
+        (void)take_caches(rw, n, in->k, in->v, in);
     if (rows_first(in->k) && rows_first(in->v)) {
         in->k = joined(g, in->k);
         in->v = joined(g, in->v);
     }
     return ox_ok(in->k) && ox_ok(in->v);
+}
+
+/* Writes the operator; what it gives goes into out. */
+static bool many_heads(Node *n, const Parts *p, const Inputs *in, const Type *types, Ox *out)
+{
+    int64_t heads = 0;
+    dim_known(ox_dim(p->q, HEADS), &heads);
+    const Attr attr[] = { INT("num_heads", heads), FLOAT("scale", p->scale) };
+    OxList list = INPUTS(in->q, in->k, in->v, NULL, NULL, in->mask, in->past_k, in->past_v);
+    return make_fused(n, "MultiHeadAttention", list, attr, COUNT(attr), types, out,
+                      in->keys ? 3 : 1);
+}
+
+static bool grouped_heads(Node *n, const Parts *p, const Inputs *in, const Type *types, Ox *out)
+{
+    Graph *g = n->graph;
+    int64_t heads = 0;
+    dim_known(ox_dim(p->q, HEADS), &heads);
+    Dim columns = ox_dim(p->kt, SIZE);
+    Dim before = dim_sub(g->cx, columns, dim_int(g->cx, 1));
+    Ox last = dims_to_nodes(g, ox_cast(g, ox_dims(g, &before, 1), DT_INT32));
+    Ox count = dims_to_nodes(g, ox_cast(g, ox_dim_value(g, columns), DT_INT32));
+    if (!ox_ok(last) || !ox_ok(count))
+        return false;
+    const Attr attr[] = { INT("num_heads", heads), INT("kv_num_heads", in->groups),
+                          FLOAT("scale", p->scale), INT("causal", 0) };
+    OxList list = INPUTS(in->q, in->k, in->v, in->past_k, in->past_v, last, count, NULL, NULL, NULL,
+                         in->mask);
+    return make_fused(n, "GroupQueryAttention", list, attr, COUNT(attr), types, out, 3);
 }
 
 /* The operator's result, [batch, rows, heads * size]. What it appends to the caches gives way to
@@ -271,18 +330,16 @@ static Ox attention_node(Rewrite *rw, Node *n, const Parts *p)
 {
     Inputs in;
     Ox out[3];
-    int64_t heads = 0;
     if (!find_inputs(rw, n, p, &in))
         return POISON;
-    dim_known(ox_dim(p->q, HEADS), &heads);
-    const Attr attr[] = { INT("num_heads", heads), FLOAT("scale", p->scale) };
     Type types[3] = { in.q->type };
-    OxList list = INPUTS(in.q, in.k, in.v, NULL, NULL, in.mask, in.past_k, in.past_v);
     if (in.keys) {
         types[1] = in.keys->out[0]->type;
         types[2] = in.values->out[0]->type;
     }
-    if (!make_fused(n, "MultiHeadAttention", list, attr, COUNT(attr), types, out, in.keys ? 3 : 1))
+    bool made = in.groups ? grouped_heads(n, p, &in, types, out)
+                          : many_heads(n, p, &in, types, out);
+    if (!made)
         return POISON;
     if (in.keys) {
         replace(rw, in.keys->out[0], out[1]);

@@ -59,6 +59,9 @@ bool same_shape(Ctx *cx, Ox a, Ox b); /* and type */
 bool is_reshape(const Node *n);       /* Reshape, Flatten, Squeeze, Unsqueeze */
 /* x [batch, rows, heads, size] as [batch, rows, heads * size], which it usually has been. */
 Ox heads_joined(Graph *g, Ox x);
+/* k [batch, heads, S, E] of which v [batch, heads * n, S, E] has each head n times, next to itself;
+ * NULL: v is something else. */
+Ox before_repeat(Ctx *cx, Ox v);
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 

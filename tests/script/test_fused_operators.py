@@ -123,6 +123,26 @@ class Grouped(Attention):
         return self.joined(torch.softmax(self.split(self.q(x)) @ k.transpose(-1, -2), -1) @ v), x
 
 
+class OneText(nn.Module):
+    """Four heads share two of keys and values, which are appended to a cache: a text at a time."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.q, self.kv = nn.Linear(8, 32), nn.Linear(8, 32)
+
+    def forward(self, x: Tensor, y: Tensor):
+        past = torch.stack([y.cumsum(1), y.sin()], 1)
+        new = self.kv(x).view(x.shape[0], x.shape[1], 4, 8)
+        k = torch.cat([past, new[:, :, :2].transpose(1, 2)], 2)
+        v = torch.cat([past.cos(), new[:, :, 2:].transpose(1, 2)], 2)
+        q = self.q(x).view(x.shape[0], x.shape[1], 4, 8).transpose(1, 2)
+        shared = [t[:, :, None].expand(-1, -1, 2, -1, -1).reshape(t.shape[0], 4, t.shape[2], 8) for t in (k, v)]
+        seen = torch.where(torch.ones(x.shape[1], k.shape[2], dtype=torch.bool).tril(1), 0.0, -1e9)
+        mixed = (q @ shared[0].transpose(2, 3) * 0.3 + seen).softmax(-1) @ shared[1]
+        return mixed.transpose(1, 2).reshape(x.shape[0], x.shape[1], 32), k, v
+
+
 class Shown(Attention):
     """The weights are a result too: left alone."""
 
@@ -186,6 +206,21 @@ def test_fused(tmp_path, net, opset):
         # PyTorch's other attention on a CPU loses a NaN of the queries.
         with torch.no_grad(), nn.attention.sdpa_kernel(nn.attention.SDPBackend.MATH):
             checked(out, module, [drawn(*s) for s in shapes] + [drawn(2, 3, True)])
+
+
+@pytest.mark.parametrize("batch, name", [("1", "GroupQueryAttention"), ("batch=1..9", "MultiHeadAttention")])
+def test_shared_heads(tmp_path, batch, name):
+    """The kernel of GroupQueryAttention refuses several texts of several new tokens behind a cache, and an empty one ends the process."""
+    module, out = OneText().eval(), tmp_path / "model.onnx"
+    for past in ("past", "length"):
+        specs = ("-i", "x:float32[%s,length=1..99,8]" % batch, "-i", "y:float32[%s,%s,8]" % (batch, past))
+        oracle.converted(save(module, tmp_path), out, "--fuse", *specs)
+        assert [n.op_type for n in onnx.load(str(out)).graph.node if n.domain] == [name]
+        texts = (1,) if batch == "1" else (1, 3)
+        runs = [(torch.randn(b, n, 8), torch.randn(b, n if past == "length" else p, 8)) for b in texts for n in (1, 4) for p in (0, 1, 5)]
+        runs[-1][0][0, 0, 1], runs[-1][1][0, 0, 0] = float("nan"), float("inf")
+        with torch.no_grad():
+            checked(out, module, runs)
 
 
 def test_not_without_being_asked(tmp_path):

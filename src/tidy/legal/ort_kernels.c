@@ -1247,6 +1247,11 @@ const OrtKernel ort_kernels[] = {
     { "Xor", "T1", 7, 255, 0x0000200u },
     { "com.microsoft.BiasGelu", "", 1, 255, 0x0000000u },
     { "com.microsoft.BiasGelu", "T", 1, 255, 0x0000002u },
+    { "com.microsoft.GroupQueryAttention", "", 1, 255, 0x0000000u },
+    { "com.microsoft.GroupQueryAttention", "M", 1, 255, 0x0000040u },
+    { "com.microsoft.GroupQueryAttention", "T", 1, 255, 0x0000402u },
+    { "com.microsoft.GroupQueryAttention", "T_CACHE", 1, 255, 0x000040eu },
+    { "com.microsoft.GroupQueryAttention", "T_KV_SCALE", 1, 255, 0x0000002u },
     { "com.microsoft.MatMulNBits", "", 1, 255, 0x0000000u },
     { "com.microsoft.MatMulNBits", "T1", 1, 255, 0x0000402u },
     { "com.microsoft.MatMulNBits", "T2", 1, 255, 0x0000004u },
@@ -1262,4 +1267,4 @@ const OrtKernel ort_kernels[] = {
     { "com.microsoft.SkipSimplifiedLayerNormalization", "", 1, 255, 0x0000000u },
     { "com.microsoft.SkipSimplifiedLayerNormalization", "T", 1, 255, 0x0010c02u },
 };
-const int ort_kernels_count = 1258;
+const int ort_kernels_count = 1263;
