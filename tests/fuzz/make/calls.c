@@ -290,16 +290,18 @@ static void choose_write(Calls *p, Choices *c)
 static void choose_block(Calls *p, Choices *c, uint32_t depth);
 
 /* Where a branch or an iteration ends: what its results are. More often than not they are made of
- * `like`, so that they have its type. */
+ * `like`, so that they have its type. They are new tensors: torch.cond and while_loop let none be
+ * the same as an operand, whereas `if` and `while` do. */
 static void end_block(Calls *p, Choices *c, const Call *first, StepKind kind, const uint32_t *like)
 {
     uint32_t value[RESULTS] = { 0 };
     for (uint32_t i = 0; i < first->n_result; i++) {
-        value[i] = tensor_of(p, c);
         if (kind == STEP_END_WHILE && i == 0)
             value[i] = add_plain(p, "aten::add", "Scalar", like[0], 1);
         else if (choose(c, 3) != 2)
             value[i] = add_plain(p, "aten::mul", "Scalar", like[i], choose(c, 4));
+        else
+            value[i] = add_plain(p, "aten::clone", "", tensor_of(p, c), 0);
     }
     Call *last = add_step(p, kind, NULL);
     *last = *first;
@@ -327,11 +329,12 @@ static void show_results(Calls *p, const Call *call)
         show(p, call->result[i]);
 }
 
-/* if sum(x) > n: */
+/* if sum(x) > n, of an input: what weights decide, ONNX Runtime decides when it loads the model,
+ * and refuses a branch of another rank than the file states. */
 static void choose_if(Calls *p, Choices *c, uint32_t depth)
 {
     Mark m = mark_of(p);
-    uint32_t sum = add_plain(p, "aten::sum", "", tensor_of(p, c), 0);
+    uint32_t sum = add_plain(p, "aten::sum", "", choose(c, p->n_in), 0);
     uint32_t condition = add_plain(p, "aten::gt", "Scalar", sum, choose(c, 3));
     if (!keep(p, m))
         return;
@@ -355,16 +358,18 @@ static void choose_if(Calls *p, Choices *c, uint32_t depth)
 static void choose_while(Calls *p, Choices *c, uint32_t depth)
 {
     Mark m = mark_of(p);
-    uint32_t sum = add_plain(p, "aten::sum", "", tensor_of(p, c), 0);
+    uint32_t sum = add_plain(p, "aten::sum", "", choose(c, p->n_in), 0);
     uint32_t count = add_plain(p, "aten::remainder", "Scalar", sum, choose(c, 2) ? 3 : 1);
     if (!keep(p, m))
         return;
-    Call *first = begin_block(p, STEP_WHILE, 2 + choose(c, 2));
+    uint32_t carried = 1 + choose(c, 2);
+    uint32_t from[RESULTS] = { count };
+    for (uint32_t i = 1; i <= carried; i++)
+        from[i] = add_plain(p, "aten::clone", "", tensor_of(p, c), 0);
+    Call *first = begin_block(p, STEP_WHILE, 1 + carried);
     first->bound = choose(c, 5);
-    first->value[0] = count;
-    for (uint32_t i = 1; i < first->n_result; i++)
-        first->value[i] = tensor_of(p, c);
-    memcpy(first->from, first->value, sizeof first->from);
+    memcpy(first->value, from, sizeof from);
+    memcpy(first->from, from, sizeof from);
     show_results(p, first);
     choose_block(p, c, depth);
     end_block(p, c, first, STEP_END_WHILE, first->result);
