@@ -183,6 +183,10 @@ bool ranks_known(Op *op, const Ox *at, size_t n);
 MUST_USE bool mask_shape(Op *op, Ox x, Ox mask, Dim *d, int *rank);
 /* Parameter `name`, a number or a tensor, in like's type. */
 Ox scalar_of(Op *op, const char *name, Ox like);
+/* An index, a mask (of old programs uint8) that PyTorch takes? Else its error, which begins with
+ * `expected`. */
+MUST_USE bool is_index(Op *op, Ox index, bool may_be_int32, const char *expected);
+MUST_USE bool is_mask(Op *op, Ox mask, const char *expected);
 /* x cut to like's sizes on all axes but `axis`: PyTorch lets an index be smaller than what it
  * indexes, ONNX does not. */
 Ox trim_to(Op *op, Ox x, Ox like, int axis);

@@ -14,6 +14,24 @@ Ox scalar_of(Op *op, const char *name, Ox like)
     return number_stored(op, arg_value(op, name), ox_dtype(like));
 }
 
+bool is_index(Op *op, Ox index, bool may_be_int32, const char *expected)
+{
+    if (!ox_ok(index))
+        return false;
+    DType t = ox_dtype(index);
+    return t == DT_INT64 || (may_be_int32 && t == DT_INT32) ||
+        fail(op->cx, E_VALUE, "%s, but got %s", expected, torch_dtype_name(t));
+}
+
+bool is_mask(Op *op, Ox mask, const char *expected)
+{
+    if (!ox_ok(mask))
+        return false;
+    DType t = ox_dtype(mask);
+    return t == DT_BOOL || t == DT_UINT8 ||
+        fail(op->cx, E_VALUE, "%s, but got mask with dtype %s", expected, torch_dtype_name(t));
+}
+
 bool ranks_known(Op *op, const Ox *at, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -418,7 +436,8 @@ static Ox lower_gather(Op *op)
     int axis;
     Ox x = arg(op, "self");
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
+    if (!is_index(op, index, true, "gather(): Expected dtype int32/int64 for index") ||
+        !ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     if (dim_is(type_numel(op->cx, index->type), 0)) /* an empty index may have any rank */
         return expand_dims(op, number_like(op, 0, x), index->type->dim, ox_rank(index));
@@ -444,7 +463,8 @@ static Ox lower_take_along_dim(Op *op)
 {
     Ox x = arg(op, "self");
     Ox index = arg_typed(op, "indices", DT_INT64);
-    if (!ranks_known(op, (Ox[]){ x, index }, 2))
+    if (!is_index(op, index, false, "torch.take_along_dim(): dtype of indices should be Long") ||
+        !ranks_known(op, (Ox[]){ x, index }, 2))
         return POISON;
     if (!arg_given(op, "dim")) {
         Ox all = flatten_to_1d(op, x);
@@ -492,7 +512,7 @@ static Ox lower_masked_fill(Op *op)
 {
     Ox x = arg(op, "self");
     Ox mask = arg_typed(op, "mask", DT_BOOL);
-    if (!ox_ok(x) || !ox_ok(mask))
+    if (!ox_ok(x) || !is_mask(op, mask, "masked_fill_ only supports boolean masks"))
         return POISON;
     if (arg_rank(op, "value") > 0)
         return op_fail(op, E_VALUE,

@@ -18,7 +18,8 @@ static bool places(Op *op, Ox x, Places *p)
     bool scalar;
     int rank, own;
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!need_rank(op, x, -1, &rank) || !need_rank(op, index, -1, &own) ||
+    if (!is_index(op, index, true, "scatter(): Expected dtype int32/int64 for index") ||
+        !need_rank(op, x, -1, &rank) || !need_rank(op, index, -1, &own) ||
         !arg_dim(op, "dim", rank, &p->axis))
         return false;
     p->index = at_least_1d(op, ox_cast(op->g, index, DT_INT64), &scalar);
@@ -205,8 +206,8 @@ static bool slice_places(Op *op, Ox x, Ox source, Places *p)
     bool ignored;
     int axis;
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, index, source }, 3) ||
-        !arg_dim(op, "dim", ox_rank(x), &axis))
+    if (!ox_ok(source) || !is_index(op, index, true, "Expected dtype int32/int64 for index") ||
+        !ranks_known(op, (Ox[]){ x, index, source }, 3) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return false;
     if (ox_rank(index) > 1)
         return fail(op->cx, E_VALUE, "Index is supposed to be a vector, but got dim: %d",
@@ -306,6 +307,9 @@ static Ox lower_index_add(Op *op)
 static Ox lower_index_copy(Op *op)
 {
     Ox x = arg(op, "self");
+    Ox index = arg_typed(op, "index", DT_INT64);
+    if (!is_index(op, index, false, "index_copy_(): Expected a long tensor for index"))
+        return POISON;
     return index_into(op, x, same_dtype(op, x, arg(op, "source"), "index_copy"), NULL);
 }
 
@@ -315,7 +319,8 @@ static Ox lower_index_fill(Op *op)
     int axis;
     Ox x = arg(op, "self");
     Ox index = arg_typed(op, "index", DT_INT64);
-    if (!ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
+    if (!is_index(op, index, false, "index_fill_(): Expected dtype int64 for index") ||
+        !ranks_known(op, (Ox[]){ x, index }, 2) || !arg_dim(op, "dim", ox_rank(x), &axis))
         return POISON;
     if (arg_rank(op, "value") > 0)
         return op_fail(op, E_VALUE,
@@ -377,8 +382,8 @@ static Ox lower_masked_scatter(Op *op)
     Ox source = same_dtype(op, x, arg(op, "source"), "masked_scatter");
     Dim both[MAX_RANK];
     int rank;
-    if (!ox_ok(source) || !ranks_known(op, (Ox[]){ x, mask, source }, 3) ||
-        !mask_shape(op, x, mask, both, &rank))
+    if (!ox_ok(source) || !is_mask(op, mask, "masked_scatter_ only supports boolean masks") ||
+        !ranks_known(op, (Ox[]){ x, mask, source }, 3) || !mask_shape(op, x, mask, both, &rank))
         return POISON;
     Ox flat = flatten_to_1d(op, expand_dims(op, x, both, rank));
     Ox chosen = flatten_to_1d(op, expand_dims(op, ox_cast(op->g, mask, DT_BOOL), both, rank));
