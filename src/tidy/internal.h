@@ -68,7 +68,7 @@ Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 /* ---- what ONNX Runtime runs (legal/ort_kernels.c) ---- */
 
 typedef struct OrtKernel {
-    char op[48], type[8]; /* arrays, so that no row is relocated at start */
+    char op[48], type[12]; /* arrays, so that no row is relocated at start */
     uint8_t first, last;
     uint32_t dtypes;
 } OrtKernel;
