@@ -137,9 +137,10 @@ docs:                   ## the site, into the folder site of build-docs: all doc
 docs-serve: docs        ## the site on this machine: http://localhost:8001, PORT=N for another
 	python3 -m http.server --bind 127.0.0.1 --directory build-docs/site $(or $(PORT),8001)
 
-fleet-test:             ## examples/fleet.py on two workers of Ray, one of which is killed
+fleet-test:             ## examples/fleet.py on two workers of Ray, one of which is killed, and from bucket to bucket
 	tools/setup fleet
 	$(MAKE) --no-print-directory build
+	.venv-fleet/bin/python tests/fleet/test_bucket.py --pt2onnx $(BUILD)/pt2onnx
 	.venv-fleet/bin/python tests/fleet/test_fleet.py --pt2onnx $(BUILD)/pt2onnx
 
 dist:                   ## packages into dist/: wheels, programs, Debian's, npm's, sources, an SBOM: ONLY=deb TWICE=1; see docs/platforms.md
