@@ -190,8 +190,8 @@ bool arg_is_number(Op *op, const char *name, double x)
 
 /* ---- lists of numbers ---- */
 
-/* SymInt[]: a tuple, or one number as a list of one. None gives an empty list. */
-Dims arg_dims(Op *op, const char *name)
+/* A tuple, or one number as a list of one. None gives an empty list. */
+Dims arg_dims_any(Op *op, const char *name)
 {
     Value v = arg_value(op, name);
     Dims out = { 0 };
@@ -209,6 +209,16 @@ Dims arg_dims(Op *op, const char *name)
     return out;
 }
 
+Dims arg_dims(Op *op, const char *name)
+{
+    Dims d = arg_dims_any(op, name);
+    if (d.n <= MAX_RANK)
+        return d;
+    fail(op->cx, E_LIMIT, "argument '%s' has %zu numbers, a tensor has at most %d dimensions", name,
+         d.n, MAX_RANK);
+    return (Dims){ 0 };
+}
+
 Dims arg_new_sizes(Op *op, const char *name)
 {
     Dims d = arg_dims(op, name);
@@ -224,7 +234,7 @@ Dims arg_new_sizes(Op *op, const char *name)
 
 Ints arg_ints(Op *op, const char *name)
 {
-    Dims d = arg_dims(op, name);
+    Dims d = arg_dims_any(op, name);
     Ints out = { .at = new_array(op->cx, int64_t, d.n + 1), .n = d.n };
     if (!out.at)
         return (Ints){ 0 };

@@ -274,8 +274,10 @@ typedef struct {
 Ints arg_ints(Op *op, const char *name);
 /* int[] of exactly n numbers: one number is repeated; any other count is an error. [] stays []. */
 Ints arg_ints_n(Op *op, const char *name, int n);
-/* SymInt[] */
+/* SymInt[], one number an axis: at most MAX_RANK of them, else an error and none. */
 Dims arg_dims(Op *op, const char *name);
+/* SymInt[] of any length: the sizes of parts, the lengths of sequences. */
+Dims arg_dims_any(Op *op, const char *name);
 /* The same, for the sizes of a tensor that is made: none that is known is below 0. */
 Dims arg_new_sizes(Op *op, const char *name);
 /* An element type; deflt for None. The numbers that TorchScript writes are read as c10's. */

@@ -733,6 +733,9 @@ static bool named_last(Op *op, int rank, int *perm)
     Ints last = arg_ints(op, "dims");
     bool moved[MAX_RANK] = { false };
     int n = 0;
+    if (last.n > (size_t)rank)
+        return fail(op->cx, E_VALUE, "linalg.tensorsolve: %zu dims of a tensor that has %d", last.n,
+                    rank);
     for (size_t i = 0; i < last.n; i++) {
         int64_t d = last.at[i] + (last.at[i] < 0 ? rank : 0);
         if (d < 0 || d >= rank || moved[d])

@@ -30,7 +30,7 @@ static Ox lengths(Op *op, const char *name)
         Ox flat = flatten_to_1d(op, arg(op, name));
         return ox_cast(op->g, flat, DT_INT64);
     }
-    Dims d = arg_dims(op, name);
+    Dims d = arg_dims_any(op, name);
     return ctx_failed(op->cx) ? POISON : ox_dims(op->g, d.at, d.n);
 }
 

@@ -194,13 +194,13 @@ static Ox lower_constant_pad_nd(Op *op)
 {
     Ox x = arg(op, "self");
     Ox value = pad_value(op, x);
-    return padded(op, x, arg_dims(op, "pad"), PAD_CONSTANT, value);
+    return padded(op, x, arg_dims_any(op, "pad"), PAD_CONSTANT, value);
 }
 
 static Ox lower_pad_mode(Op *op)
 {
     Ox x = arg(op, "self");
-    return padded(op, x, arg_dims(op, op->row->datum == PAD_CIRCULAR ? "pad" : "padding"),
+    return padded(op, x, arg_dims_any(op, op->row->datum == PAD_CIRCULAR ? "pad" : "padding"),
                   (PadMode)op->row->datum, NULL);
 }
 
@@ -208,7 +208,7 @@ static Ox pad_by_mode(Op *op, PadMode mode)
 {
     Ox x = arg(op, "self");
     Ox value = mode == PAD_CONSTANT ? pad_value(op, x) : NULL;
-    return padded(op, x, arg_dims(op, "pad"), mode, value);
+    return padded(op, x, arg_dims_any(op, "pad"), mode, value);
 }
 
 static Ox lower_pad(Op *op)

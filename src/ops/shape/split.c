@@ -142,7 +142,7 @@ static Value lower_split_sizes(Op *op)
     const char *name = op->row->text;
     if (!parts_axis(op, &x, &axis))
         return val_poison();
-    Dims sizes = arg_dims(op, name);
+    Dims sizes = arg_dims_any(op, name);
     if (!are_split_sizes(op, sizes))
         return val_poison();
     return parts(op, x, axis, sizes.at, sizes.n);
@@ -258,7 +258,7 @@ static Value between(Op *op, int axis, const Value *at, size_t n)
 
 static Value by_indices(Op *op, const char *name, int axis)
 {
-    Dims at = arg_dims(op, name);
+    Dims at = arg_dims_any(op, name);
     Value *v = new_array(op->cx, Value, at.n + 1);
     if (!v || ctx_failed(op->cx))
         return val_poison();
