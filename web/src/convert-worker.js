@@ -53,7 +53,7 @@ onmessage = async ({ data: { module, file, name, action, options } }) => {
   FS.mkdir('/model');
   FS.mount(BLOBFS, { files: { [name]: file } }, '/model');
   FS.chdir('/model');
-  const done = { type: 'done', status: OUT_OF_MEMORY, message: '', files: [], text: '' };
+  const done = { type: 'done', status: OUT_OF_MEMORY, message: '', wanted: [], files: [], text: '' };
   const refused = options.find((pair) => !library.ccall('web_set', 'number', ['string', 'string'], pair));
   if (refused) {
     post({ ...done, status: USAGE, message: `there is no option ${refused.join('=')} here`, lines, text: text(), milliseconds: 0 });
@@ -64,6 +64,8 @@ onmessage = async ({ data: { module, file, name, action, options } }) => {
       ? library.ccall('web_convert', 'number', ['string', 'string'], [name, out])
       : library.ccall(`web_${action}`, 'number', ['string'], [name]);
     done.message = library.ccall('web_message', 'string', [], []);
+    for (let spec; (spec = library.ccall('web_wanted', 'string', [], []));)
+      done.wanted.push(spec);
   } catch (error) {
     done.message = message(name, error);
   }

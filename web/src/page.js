@@ -1,7 +1,7 @@
 // page.js - the page: a file comes in, is looked at, converted, drawn and run. What each of these is lies in a file of
 // its own; here is only what stands where, and which of it is shown when.
 import { call, Stopped } from './library.js';
-import { inputsOf, specOf, NoSizes, TYPES } from './inputs.js';
+import { editedOf, inputsOf, specOf, NoSizes, TYPES } from './inputs.js';
 import { addRows, LANGUAGES, currentLanguage, setLanguage, t, translate } from './strings.js';
 import { Viewer } from '../viewer/viewer.js';
 import { Runner } from './run.js';
@@ -125,6 +125,14 @@ function renderInputs(edited = []) {
   show('inputs', state.inputs.length > 0);
 }
 
+// What an error says would help, into the fields.
+function fillInputs(specs) {
+  const edited = editedInputs();
+  renderInputs(state.inputs.map((input, i) => editedOf(input, specs) ?? edited[i]));
+  showCommand();
+  document.querySelector('.input-row input')?.focus();
+}
+
 // [option, value] pairs as the command line has them; throws NoSizes.
 function chosenOptions() {
   const pairs = [];
@@ -185,15 +193,16 @@ async function open(file, name = file.name) {
     return;
   }
   show('settings', true);
-  const shown = await call('show', file, name, []).catch((error) => ({ status: 3, message: String(error.message ?? error), text: '' }));
+  const [shown, listed] = await Promise.all([[], [['show-json', '1']]].map((options) => call('show', file, name, options)
+    .catch((error) => ({ status: 3, message: String(error.message ?? error), text: '' }))));
   if (state.file !== file)
     return;
-  if (shown.status !== 0) {
-    showResult(shown);
+  if (shown.status !== 0 || listed.status !== 0) {
+    showResult(shown.status !== 0 ? shown : listed);
     show('settings', false);
     return;
   }
-  state.inputs = inputsOf(shown.text);
+  state.inputs = inputsOf(JSON.parse(listed.text).arguments);
   const [head] = shown.text.split('\n');
   $('file-kind').textContent = `${bytesText(file.size)} · ${head.slice(name.length + 2)}`;
   $('program-text').textContent = shown.text;
@@ -282,6 +291,12 @@ function showResult(result, notes = []) {
   $('result-title').textContent = failed ? t('failed') : t('converted', timeText(result.milliseconds));
   $('error').textContent = result.message ?? '';
   show('error', failed);
+  const wanted = result.wanted ?? [];
+  const fits = wanted.length > 0 && wanted.every((spec) => state.inputs.some((input) => editedOf(input, [spec])));
+  $('wanted-specs').textContent = wanted.map((spec) => `-i ${shellWord(spec)}`).join(' ');
+  $('fill').onclick = () => fillInputs(wanted);
+  show('fill', fits);
+  show('wanted', wanted.length > 0);
   for (const link of $('saves').children)
     URL.revokeObjectURL(link.href);
   $('saves').replaceChildren(...(result.files ?? []).map(saveLink));

@@ -77,6 +77,21 @@ for (const file of [join(top, 'tests/cli/files/unsupported.pt'), join(top, 'test
   });
 }
 
+test('the inputs that an error asks for go into the fields, and then it converts', async () => {
+  const { page } = site;
+  const file = needs(join(cache, 'wanted.pt'));
+  const line = /the whole line: pt2onnx \S+ (-i .*)\n/.exec(commandLine(file).message)[1];
+  await open(page, file);
+  assert.equal(await convert(page), 1);
+  assert.equal(await page.textContent('#wanted-specs'), line);
+  await page.click('#fill');
+  assert.ok((await page.textContent('#command')).endsWith(line), await page.textContent('#command'));
+  assert.equal(await convert(page), 0);
+  assert.ok(await page.isHidden('#wanted'));
+  const specs = execSync(`printf '%s\\n' ${line}`, { encoding: 'utf8' }).trim().split('\n');
+  assert.ok((await saved(page, 'wanted.onnx')).equals(nativeModel(file, ...specs)));
+});
+
 test('a conversion can be stopped, and the next one works', async () => {
   const { page } = site;
   await open(page, join(top, 'tests/hostile/list_diamond_eq.pt'));

@@ -4,7 +4,7 @@
 MODELS of the test corpus are made where they are missing (tests/models), and their recorded inputs and torch's own outputs written
 as one .npy each: CACHE/web/NAME/in0.npy, .., out0.npy, .., with SPECs and the file's path in CACHE/web/models.json. large.pt is an
 archive of 5 GB, most of it holes: two weights, of which the first and last 4 KB are random numbers; large.json has some of them. middle.pt is one of 448 MB. deep.onnx
-has 10,000 nodes.
+has 10,000 nodes. wanted.pt is a scripted program that asks for a type and a value.
 """
 import json
 import os
@@ -123,6 +123,16 @@ def write_deep(path, layers=1000):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="pytorch"), path)
 
 
+def write_wanted(path):
+    import torch
+
+    class Index(torch.nn.Module):
+        def forward(self, x, ids, scale: float):
+            return x[ids] * scale
+
+    torch.jit.script(Index()).save(str(path))
+
+
 def main():
     cache = pathlib.Path(sys.argv[1]).resolve()
     (cache / "web").mkdir(parents=True, exist_ok=True)
@@ -134,6 +144,7 @@ def main():
         if not (cache / "web" / name).exists():
             write_large(cache / "web" / name, *sizes)
     write_deep(cache / "web" / "deep.onnx")
+    write_wanted(cache / "web" / "wanted.pt")
     (cache / "web" / "models.json").write_text(json.dumps(about, indent=1) + "\n")
 
 

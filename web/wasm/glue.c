@@ -3,7 +3,7 @@
  *
  * A page calls web_set for each option and then one of web_convert, web_check, web_show. Notes, progress,
  * text and source lines come back through the functions of blobfs.js while it runs; the answer is
- * the status, and web_message has the error. One conversion at a time, in a worker of its own. */
+ * the status, web_message has the error and web_wanted what would help. One conversion at a time, in a worker of its own. */
 #include "pt2onnx.h"
 
 #include <stdlib.h>
@@ -171,3 +171,12 @@ EMSCRIPTEN_KEEPALIVE int web_show(const char *model)
 }
 
 EMSCRIPTEN_KEEPALIVE const char *web_message(void) { return pt2onnx_error_message(error); }
+
+/* The next of the inputs with which the model would convert, as SPECs; NULL behind the last. */
+EMSCRIPTEN_KEEPALIVE const char *web_wanted(void)
+{
+    static size_t next;
+    const char *const *specs = NULL;
+    size_t n = pt2onnx_error_inputs(error, &specs);
+    return next < n ? specs[next++] : NULL;
+}
