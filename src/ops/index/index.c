@@ -596,6 +596,8 @@ static Ox lower_nonzero_static(Op *op)
     Dim zero = dim_int(op->cx, 0);
     if (!ox_ok(list))
         return POISON;
+    if (dim_lt(op->cx, size, zero) == YES)
+        return op_fail(op, E_VALUE, "nonzero_static: 'size' must be an non-negative integer");
     Dim rows[2] = { size, ox_dim(list, 1) };
     Ox fill = expand_dims(op, ox_int(op->g, arg_int(op, "fill_value")), rows, 2);
     Ox both = concat_axis(op, (const Ox[]){ list, fill }, 2, 0);
