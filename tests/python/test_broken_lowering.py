@@ -28,6 +28,7 @@ def tree():
     shutil.rmtree(top, ignore_errors=True)
     for part in ("src", "include", "cli", "tests", "tools"):
         shutil.copytree(os.path.join(oracle.TOP, part), os.path.join(top, part))
+    shutil.copytree(os.path.join(oracle.TOP, "web", "viewer"), os.path.join(top, "web", "viewer"))
     shutil.copy(os.path.join(oracle.TOP, "CMakeLists.txt"), top)
     make = run(["cmake", "-S", top, "-B", os.path.join(top, "build"), "-DPT2ONNX_TESTS=ON", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=" + UNOPTIMISED], top)
     assert make.returncode == 0, make.stdout[-2000:]

@@ -30,13 +30,14 @@ CONDITION = "bool(torch.gt(torch.select(torch.select(x, 0, 0), 0, 0), @))"
 
 
 def nested(n):
-    """Branches in branches, as deep as the limit on depth allows."""
+    """Branches in branches, as deep as the limit on depth allows. One space a level: with four times the levels the text is what grows
+    with the square."""
     lines = []
     for i in range(n // 10):
-        lines.append("  " * i + "if %s:" % CONDITION.replace("@", str(i)))
-    lines.append("  " * (n // 10) + "y = torch.mul(x, 2)")
+        lines.append(" " * i + "if %s:" % CONDITION.replace("@", str(i)))
+    lines.append(" " * (n // 10) + "y = torch.mul(x, 2)")
     for i in reversed(range(n // 10)):
-        lines += ["  " * i + "else:", "  " * i + "  y = torch.add(x, %d, alpha=1)" % i]
+        lines += [" " * i + "else:", " " * i + " y = torch.add(x, %d, alpha=1)" % i]
     return forward(*lines, "return y")
 
 

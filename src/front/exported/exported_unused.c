@@ -44,7 +44,8 @@ static void mark_stmt(Uses *u, const Stmt *s)
     mark(u, s->value);
     for (uint32_t i = 0; i < s->n_values; i++)
         mark(u, s->values[i]);
-    mark_block(u, &s->body);
+    if (stmt_has_blocks(s))
+        mark_block(u, &s->body);
 }
 
 static void mark_block(Uses *u, const Block *b)

@@ -281,9 +281,11 @@ static bool solve_node(Find *f, const Goal *g)
 static bool solve_form(Find *f, const Goal *g)
 {
     const Rule *r = rule_named(f->cx, f->forms, g->want->s->s, g->want->s->len);
-    assert(r && r->n_params == g->want->n_arg);
-    if (!rule_read(f->cx, r))
+    if (!r || !rule_read(f->cx, r)) {
+        assert(ctx_failed(f->cx)); /* the build has read every rule */
         return false;
+    }
+    assert(r->n_params == g->want->n_arg);
     for (size_t i = 0; i < r->body->at.n; i++) {
         Frame inside = { r, &r->body->at.at[i], g->want, g->at };
         Goal first = {
@@ -460,7 +462,7 @@ bool rule_roots(Ctx *cx, const Rule *r, RuleSet *forms, Map *names)
 {
     static const char form[] = "one.of::";
     RuleTops tops = { 0 };
-    bool fine = rule_tops(cx, r, &tops);
+    bool fine = r && rule_tops(cx, r, &tops);
     for (size_t i = 0; fine && i < tops.n; i++) {
         const char *name = tops.at[i]->s + strlen(form);
         if (str_starts(tops.at[i], form))
