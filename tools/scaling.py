@@ -251,7 +251,8 @@ def main():
         work = Work(folder)
         before = built(o.compare, folder) if o.compare else o.before
         if o.only in (None, "start"):
-            measure_start(work, [("", os.path.abspath(o.pt2onnx))] + [(" before", os.path.abspath(before))] * bool(before))
+            both = [("", o.pt2onnx)] + ([(" before", before)] if before else [])
+            measure_start(work, [(name, os.path.abspath(program)) for name, program in both])
         kinds = [name for name in KINDS if o.only in (None, name)]
         found = {name: measure(work, o.pt2onnx, before, name) for name in kinds}
     if o.svg and found:
