@@ -1,7 +1,6 @@
 /* fuzz_agree.c - one program of operator calls, written as a TorchScript archive and as an exported
  * graph. Both convert, to the same graph but for names, or neither does. */
 #include "fuzz/make/calls.h"
-#include "fuzz/make/convert.h"
 #include "onnx/wire/model_file.h"
 
 #include <ctype.h>
@@ -61,24 +60,12 @@ static void compare(const Out *script, const Out *graph)
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     Choices c = { p, n };
-    char spec[CALL_INPUTS][48];
-    const char *specs[CALL_INPUTS];
     pt2onnx_options o = choose_options(&c);
     Calls calls = choose_calls(&c);
-    Out pt = calls_as_script(&calls, spec);
-    Out pt2 = calls_as_graph(&calls);
-    Out script, graph;
-    for (uint32_t i = 0; i < calls.n_in; i++)
-        specs[i] = spec[i];
-    pt2onnx_status of_graph = convert_bytes(&pt2, &o, &graph);
-    o.inputs = specs;
-    o.n_inputs = calls.n_in;
-    pt2onnx_status of_script = convert_bytes(&pt, &o, &script);
-    if (of_script == PT2ONNX_OK && of_graph == PT2ONNX_OK && !is_ambiguous(&calls))
-        compare(&script, &graph);
-    out_free(&pt);
-    out_free(&pt2);
-    out_free(&script);
-    out_free(&graph);
+    BothModels models = convert_both(&calls, o);
+    if (models.of_script == PT2ONNX_OK && models.of_graph == PT2ONNX_OK && !is_ambiguous(&calls))
+        compare(&models.script, &models.graph);
+    out_free(&models.script);
+    out_free(&models.graph);
     return 0;
 }

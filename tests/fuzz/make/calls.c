@@ -1,5 +1,4 @@
 #include "fuzz/make/calls.h"
-#include "fuzz/make/convert.h"
 #include "fuzz/make/schemas.h"
 
 /* ---- choosing ---- */
@@ -421,4 +420,24 @@ const char *call_name(const Call *call)
     snprintf(name, sizeof name, "%s%s", strstr(call->schema->name->s, "::") + 2,
              call->in_place ? "_" : "");
     return name;
+}
+
+/* ---- both kinds of file ---- */
+
+BothModels convert_both(const Calls *p, pt2onnx_options o)
+{
+    BothModels models;
+    char spec[CALL_INPUTS][48];
+    const char *specs[CALL_INPUTS];
+    Out pt = calls_as_script(p, spec);
+    Out pt2 = calls_as_graph(p);
+    for (uint32_t i = 0; i < p->n_in; i++)
+        specs[i] = spec[i];
+    models.of_graph = convert_bytes(&pt2, &o, &models.graph);
+    o.inputs = specs;
+    o.n_inputs = p->n_in;
+    models.of_script = convert_bytes(&pt, &o, &models.script);
+    out_free(&pt);
+    out_free(&pt2);
+    return models;
 }

@@ -4,6 +4,7 @@
 #define PT2ONNX_FUZZ_CALLS_H
 
 #include "fuzz/make/archives.h"
+#include "fuzz/make/convert.h"
 #include "ops/ops.h"
 
 enum { STRAIGHT_CALLS = 8, BLOCK_STEPS = 8, NESTING = 2 };
@@ -96,5 +97,12 @@ const char *call_name(const Call *call);
 /* A .pt, and -i SPECs for its inputs. */
 Out calls_as_script(const Calls *p, char spec[CALL_INPUTS][48]);
 Out calls_as_graph(const Calls *p);
+
+/* What both kinds of file become, and how that ended. */
+typedef struct BothModels {
+    Out script, graph;
+    pt2onnx_status of_script, of_graph;
+} BothModels;
+BothModels convert_both(const Calls *p, pt2onnx_options o);
 
 #endif
