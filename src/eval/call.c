@@ -34,17 +34,6 @@ static Str find_python_name(Ctx *cx, Str qualname)
     return str_n(cx, name, n);
 }
 
-/* Found once for each name: a class is called by all of its modules. */
-static Str python_name(Eval *ev, Str qualname)
-{
-    Str known = map_get(&ev->python_names, qualname);
-    if (known)
-        return known;
-    known = find_python_name(ev->cx, qualname);
-    map_put(ev->cx, &ev->python_names, qualname, known);
-    return known;
-}
-
 /* "net.Net.forward" -> "Net.forward": how a traceback would say it, with the class. */
 static Str find_short_name(Ctx *cx, Str qualname)
 {
@@ -56,14 +45,25 @@ static Str find_short_name(Ctx *cx, Str qualname)
     return from ? str_of(cx, from) : full;
 }
 
-static Str short_name(Eval *ev, Str qualname)
+/* Found once for each name: a class is called by all of its modules. */
+static Str remembered(Ctx *cx, Map *names, Str qualname, Str (*find)(Ctx *cx, Str qualname))
 {
-    Str known = map_get(&ev->short_names, qualname);
+    Str known = map_get(names, qualname);
     if (known)
         return known;
-    known = find_short_name(ev->cx, qualname);
-    map_put(ev->cx, &ev->short_names, qualname, known);
+    known = find(cx, qualname);
+    map_put(cx, names, qualname, known);
     return known;
+}
+
+static Str python_name(Eval *ev, Str qualname)
+{
+    return remembered(ev->cx, &ev->python_names, qualname, find_python_name);
+}
+
+static Str short_name(Eval *ev, Str qualname)
+{
+    return remembered(ev->cx, &ev->short_names, qualname, find_short_name);
 }
 
 /* ---- names ---- */
