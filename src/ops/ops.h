@@ -403,6 +403,7 @@ typedef struct OpFamily {
     const char *folder, *name;
     const OpRow *rows;
     const char *rules; /* embedded text or NULL */
+    bool elementwise;  /* computed element by element, by PyTorch's TensorIterator */
 } OpFamily;
 extern const OpFamily op_families[]; /* ends with name NULL */
 

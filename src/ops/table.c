@@ -5,81 +5,83 @@
  * name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
-/* One line a family: its folder; its rows, ops_NAME of NAME.c; and NAME.rules where it has one. */
-#define FAMILIES(ROWS, ROWS_AND_RULES)        \
-    ROWS_AND_RULES(elementwise, pointwise)    \
-    ROWS_AND_RULES(elementwise, special)      \
-    ROWS(elementwise, foreach)                \
-    ROWS(elementwise, polynomial)             \
-    ROWS(elementwise, gamma)                  \
-    ROWS(elementwise, bessel)                 \
-    ROWS(nn, loss)                            \
-    ROWS(nn, ctc)                             \
-    ROWS_AND_RULES(elementwise, prims)        \
-    ROWS(elementwise, complex)                \
-    ROWS(signal, fft)                         \
-    ROWS(create, random)                      \
-    ROWS(signal, window)                      \
-    ROWS(create, convert)                     \
-    ROWS(reduce, reduce)                      \
-    ROWS(reduce, cumulative)                  \
-    ROWS(reduce, hash)                        \
-    ROWS(reduce, calculus)                    \
-    ROWS(reduce, norm)                        \
-    ROWS(shape, view)                         \
-    ROWS(shape, slice)                        \
-    ROWS(shape, split)                        \
-    ROWS(shape, strided)                      \
-    ROWS(shape, shape)                        \
-    ROWS(shape, concat)                       \
-    ROWS(shape, pad)                          \
-    ROWS(index, index)                        \
-    ROWS(index, scatter)                      \
-    ROWS(nn, embedding)                       \
-    ROWS(index, sort)                         \
-    ROWS(index, search)                       \
-    ROWS(index, binned)                       \
-    ROWS(create, create)                      \
-    ROWS(linalg, einsum)                      \
-    ROWS(linalg, linalg)                      \
-    ROWS(linalg, grouped)                     \
-    ROWS(linalg, solve)                       \
-    ROWS(linalg, householder)                 \
-    ROWS(linalg, jacobi)                      \
-    ROWS(linalg, schur)                       \
-    ROWS(linalg, lu)                          \
-    ROWS(linalg, ldl)                         \
-    ROWS(nn, conv)                            \
-    ROWS(nn, pool)                            \
-    ROWS(nn, fractional)                      \
-    ROWS(nn, normalization)                   \
-    ROWS(nn, resize)                          \
-    ROWS(nn, interpolate)                     \
-    ROWS(nn, grid)                            \
-    ROWS(nn, im2col)                          \
-    ROWS(nn, attention)                       \
-    ROWS(quantized, quantized)                \
-    ROWS(quantized, quantized_layers)         \
-    ROWS(quantized, quantized_dynamic)        \
-    ROWS(quantized, quantized_blocks)         \
-    ROWS_AND_RULES(quantized, fake_quantized) \
-    ROWS(quantized, observed)                 \
-    ROWS(nn, prepacked)                       \
-    ROWS(nn, rnn)                             \
-    ROWS(nn, packed)                          \
-    ROWS(shape, symint)                       \
+/* One line a family: its folder; its rows, ops_NAME of NAME.c; and NAME.rules where it has one.
+ * ELEMENT_BY_ELEMENT: both, and PyTorch's TensorIterator computes what its rows and rules say. */
+#define FAMILIES(ROWS, ROWS_AND_RULES, ELEMENT_BY_ELEMENT) \
+    ELEMENT_BY_ELEMENT(elementwise, pointwise)             \
+    ROWS_AND_RULES(elementwise, special)                   \
+    ROWS(elementwise, foreach)                             \
+    ROWS(elementwise, polynomial)                          \
+    ROWS(elementwise, gamma)                               \
+    ROWS(elementwise, bessel)                              \
+    ROWS(nn, loss)                                         \
+    ROWS(nn, ctc)                                          \
+    ROWS_AND_RULES(elementwise, prims)                     \
+    ROWS(elementwise, complex)                             \
+    ROWS(signal, fft)                                      \
+    ROWS(create, random)                                   \
+    ROWS(signal, window)                                   \
+    ROWS(create, convert)                                  \
+    ROWS(reduce, reduce)                                   \
+    ROWS(reduce, cumulative)                               \
+    ROWS(reduce, hash)                                     \
+    ROWS(reduce, calculus)                                 \
+    ROWS(reduce, norm)                                     \
+    ROWS(shape, view)                                      \
+    ROWS(shape, slice)                                     \
+    ROWS(shape, split)                                     \
+    ROWS(shape, strided)                                   \
+    ROWS(shape, shape)                                     \
+    ROWS(shape, concat)                                    \
+    ROWS(shape, pad)                                       \
+    ROWS(index, index)                                     \
+    ROWS(index, scatter)                                   \
+    ROWS(nn, embedding)                                    \
+    ROWS(index, sort)                                      \
+    ROWS(index, search)                                    \
+    ROWS(index, binned)                                    \
+    ROWS(create, create)                                   \
+    ROWS(linalg, einsum)                                   \
+    ROWS(linalg, linalg)                                   \
+    ROWS(linalg, grouped)                                  \
+    ROWS(linalg, solve)                                    \
+    ROWS(linalg, householder)                              \
+    ROWS(linalg, jacobi)                                   \
+    ROWS(linalg, schur)                                    \
+    ROWS(linalg, lu)                                       \
+    ROWS(linalg, ldl)                                      \
+    ROWS(nn, conv)                                         \
+    ROWS(nn, pool)                                         \
+    ROWS(nn, fractional)                                   \
+    ROWS(nn, normalization)                                \
+    ROWS(nn, resize)                                       \
+    ROWS(nn, interpolate)                                  \
+    ROWS(nn, grid)                                         \
+    ROWS(nn, im2col)                                       \
+    ROWS(nn, attention)                                    \
+    ROWS(quantized, quantized)                             \
+    ROWS(quantized, quantized_layers)                      \
+    ROWS(quantized, quantized_dynamic)                     \
+    ROWS(quantized, quantized_blocks)                      \
+    ROWS_AND_RULES(quantized, fake_quantized)              \
+    ROWS(quantized, observed)                              \
+    ROWS(nn, prepacked)                                    \
+    ROWS(nn, rnn)                                          \
+    ROWS(nn, packed)                                       \
+    ROWS(shape, symint)                                    \
     ROWS(nn, vision)
 
 #define DECLARE(folder, name) extern const OpRow ops_##name[];
 #define DECLARE_BOTH(folder, name)   \
     extern const OpRow ops_##name[]; \
     extern const char rules_##name[];
-FAMILIES(DECLARE, DECLARE_BOTH)
+FAMILIES(DECLARE, DECLARE_BOTH, DECLARE_BOTH)
 
-#define FAMILY_OF_ROWS(folder, name) { #folder, #name, ops_##name, NULL },
-#define FAMILY_OF_BOTH(folder, name) { #folder, #name, ops_##name, rules_##name },
+#define FAMILY_OF_ROWS(folder, name)     { #folder, #name, ops_##name, NULL, false },
+#define FAMILY_OF_BOTH(folder, name)     { #folder, #name, ops_##name, rules_##name, false },
+#define FAMILY_OF_ELEMENTS(folder, name) { #folder, #name, ops_##name, rules_##name, true },
 const OpFamily op_families[] = {
-    FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH){ NULL, NULL, NULL, NULL },
+    FAMILIES(FAMILY_OF_ROWS, FAMILY_OF_BOTH, FAMILY_OF_ELEMENTS){ NULL, NULL, NULL, NULL, false },
 };
 
 extern const NameTable op_names;
@@ -191,9 +193,6 @@ static RuleSet *rules_of_family(Ctx *cx, uint16_t number)
     return *set;
 }
 
-/* Is this the family of what PyTorch's TensorIterator computes? */
-static bool is_elementwise(const OpFamily *f) { return strcmp(f->name, "pointwise") == 0; }
-
 static void add_candidate(Ctx *cx, Entry *e, NameItem at)
 {
     const OpFamily *f = &op_families[at.family];
@@ -202,7 +201,7 @@ static void add_candidate(Ctx *cx, Entry *e, NameItem at)
     if (!row && !rule)
         return;
     Candidate c = row ? row_candidate(&f->rows[at.number]) : rule_candidate(rule);
-    c.elementwise = is_elementwise(f);
+    c.elementwise = f->elementwise;
     vec_push(cx, &e->at, c);
 }
 
