@@ -24,14 +24,14 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 OTHER_LANGUAGE = re.compile(r"^\[(?:English|中文)\]\([^)]*\)(?: \| )?", re.M)      # the site has a menu for that
 CONVERTER = {"en": """# Convert in the browser
 
-<iframe src="convert/index.html" title="pt2onnx" style="width: 100%; height: 80vh; border: 1px solid var(--md-default-fg-color--lightest)"></iframe>
+<iframe src="convert/index.html?lang=en" title="pt2onnx" style="width: 100%; height: 80vh; border: 1px solid var(--md-default-fg-color--lightest)"></iframe>
 
-[The converter in a window of its own](convert/index.html). A file that is dropped there does not leave the machine: see [the page](web.md).
+[The converter in a window of its own](convert/index.html?lang=en). A file that is dropped there does not leave the machine: see [the page](web.md).
 """, "zh-CN": """# 在浏览器里转换
 
-<iframe src="../convert/index.html" title="pt2onnx" style="width: 100%; height: 80vh; border: 1px solid var(--md-default-fg-color--lightest)"></iframe>
+<iframe src="../convert/index.html?lang=zh" title="pt2onnx" style="width: 100%; height: 80vh; border: 1px solid var(--md-default-fg-color--lightest)"></iframe>
 
-[在单独的窗口里打开转换器](convert/index.html)。拖进去的文件不会离开这台机器：见[网页](web.md)。
+[在单独的窗口里打开转换器](convert/index.html?lang=zh)。拖进去的文件不会离开这台机器：见[网页](web.md)。
 """}
 
 

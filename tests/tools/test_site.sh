@@ -54,6 +54,9 @@ for page in limits.html embedding.html tutorials/page.html; do
     done
     grep -q '<html lang="en"' "$built/$page" && grep -q 'href="[./]*zh-CN/'"$page"'" hreflang="zh-CN"' "$built/$page" || { echo "$page: not as it was"; exit 1; }
 done
+# The converter in it speaks the language of the page.
+grep -q 'src="convert/index.html?lang=en"' "$built/converter.html" && grep -q 'src="../convert/index.html?lang=zh"' "$built/zh-CN/converter.html" ||
+    { echo "the converter is not told the language of the page"; exit 1; }
 # Chinese words can be searched for: they are told apart.
 "$python" -c 'import json, sys; sys.exit(not any("动态\u200b" in d["title"] + d["text"] for d in json.load(open(sys.argv[1]))["docs"]))' "$built/search/search_index.json" ||
     { echo "the words of Chinese pages are not told apart"; exit 1; }

@@ -69,14 +69,26 @@ function chooseLanguage(language) {
   document.dispatchEvent(new Event('language'));
 }
 
+// A site that has this page in it says its language: ?lang=zh. It holds until the user chooses another here.
+function askedLanguage() {
+  return new URLSearchParams(location.search).get('lang')?.slice(0, 2);
+}
+
+function forgetAskedLanguage() {
+  const address = new URL(location);
+  address.searchParams.delete('lang');
+  history.replaceState(null, '', address);
+}
+
 function startLanguage() {
-  const wanted = remembered('language') ?? navigator.language.slice(0, 2);
+  const wanted = askedLanguage() ?? remembered('language') ?? navigator.language.slice(0, 2);
   for (const [code, name] of Object.entries(LANGUAGES))
     $('language').append(new Option(name, code));
   chooseLanguage(wanted);
   $('language').value = currentLanguage();
   $('language').onchange = (event) => {
     remember('language', event.target.value);
+    forgetAskedLanguage();
     chooseLanguage(event.target.value);
   };
 }

@@ -21,6 +21,28 @@ test('a browser that asks for Chinese gets it, and can change', async () => {
   }
 });
 
+test('a site that has the page in it says its language', async () => {
+  const site = await start({ locale: 'en-GB' });
+  try {
+    const { page, address } = site;
+    const heading = async () => {
+      await page.waitForSelector('html[data-ready]');
+      return page.innerText('#start h1');
+    };
+    await page.goto(`${address}index.html?lang=zh`);
+    assert.equal(await heading(), '把模型拖到这里');
+    await page.selectOption('#language', 'en');
+    await page.reload();
+    assert.equal(await heading(), 'Drop a model here');
+    await page.goto(`${address}index.html?lang=zh`);
+    assert.equal(await heading(), '把模型拖到这里');
+    await page.goto(`${address}index.html?lang=xx`);
+    assert.equal(await heading(), 'Drop a model here');
+  } finally {
+    await site.stop();
+  }
+});
+
 test('nothing is wider than a phone', async () => {
   const site = await start({ viewport: { width: 360, height: 740 } });
   try {
