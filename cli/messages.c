@@ -27,16 +27,48 @@ static double seconds_left(const Messages *m, double now, double share)
     return took > 0.3 && done > 0 ? took / done * (1 - share) : 0;
 }
 
+static void on_amount(void *user, const char *unit, uint64_t done)
+{
+    Messages *m = user;
+    m->unit = unit;
+    m->amount = done;
+}
+
+/* 512 MB/s or 2.5 M steps/s: of the stage so far, where something of it is counted. */
+static void put_rate(const Messages *m, double now)
+{
+    static const char *const of_bytes[] = { "bytes", "kB", "MB", "GB", "TB" };
+    static const char *const of_others[] = { "", "k ", "M ", "G ", "T " };
+    double took = now - m->stage_start;
+    if (!m->unit || took < 0.3 || m->amount <= m->stage_amount)
+        return;
+    bool bytes = strcmp(m->unit, "bytes") == 0;
+    double rate = (double)(m->amount - m->stage_amount) / took;
+    size_t k = 0;
+    for (; rate >= 999.5 && k + 1 < sizeof of_bytes / sizeof *of_bytes; k++)
+        rate /= 1000;
+    fprintf(stderr, ", %.*f ", rate < 9.95 && k > 0 ? 1 : 0, rate);
+    if (bytes)
+        fprintf(stderr, "%s/s", of_bytes[k]);
+    else
+        fprintf(stderr, "%s%s/s", of_others[k], m->unit);
+}
+
+static void enter_stage(Messages *m, const char *stage, double now, double share)
+{
+    m->stage = stage;
+    m->stage_start = now;
+    m->stage_share = share;
+    m->stage_amount = m->amount;
+}
+
 /* One line, on a terminal only, once the work has taken half a second. */
 static void on_progress(void *user, const char *stage, double share)
 {
     Messages *m = user;
     double now = seconds(m);
-    if (m->stage != stage) {
-        m->stage = stage;
-        m->stage_start = now;
-        m->stage_share = share;
-    }
+    if (m->stage != stage)
+        enter_stage(m, stage, now, share);
     if (!m->on_terminal || m->quiet || now < 0.5 || now - m->said < 0.1)
         return;
     m->said = now;
@@ -44,6 +76,7 @@ static void on_progress(void *user, const char *stage, double share)
     fprintf(stderr, "\r\033[K%s", stage);
     if (share >= 0)
         fprintf(stderr, " %d%%", (int)(share * 100));
+    put_rate(m, now);
     double left = seconds_left(m, now, share);
     if (left >= 1)
         fprintf(stderr, ", about %.0f s left", left);
@@ -113,6 +146,7 @@ void messages_listen(Messages *m, pt2onnx_options *o)
     o->user = m;
     o->on_note = on_note;
     o->on_progress = on_progress;
+    o->on_amount = on_amount;
     o->on_dump = on_dump;
     o->on_written = on_written;
 }

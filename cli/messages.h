@@ -13,6 +13,8 @@ typedef struct Messages {
     double said;       /* when the last progress line was, in seconds since the start */
     const char *stage; /* of the work, when it began and how far it was then */
     double stage_start, stage_share;
+    const char *unit; /* what of the stage is counted, NULL: nothing; so far, and at its begin */
+    uint64_t amount, stage_amount;
     FILE *dump;  /* where graphs of --dump-after go */
     Text notes;  /* with json: the notes so far, as items of a list */
     int assumed; /* how many notes are of that kind */

@@ -245,6 +245,9 @@ typedef struct pt2onnx_options {
      * whose text the file does not hold are left out. */
     void (*on_source)(void *user, const char *place, const char *text);
     int show_json; /* pt2onnx_show writes one object of JSON instead of text */
+    /* Just before on_progress, where the work of the stage is counted: how many "steps" of the
+     * program have run, or "bytes" are written. A stage that begins anew may count from 0 again. */
+    void (*on_amount)(void *user, const char *unit, uint64_t done);
 } pt2onnx_options;
 
 #ifdef __cplusplus /* whose older standards name no members in braces */

@@ -260,6 +260,7 @@ bool settings_read(Session *s, const pt2onnx_options *o)
     if (o)
         memcpy(&s->o, o, o->size < sizeof s->o ? o->size : sizeof s->o);
     s->cx->progress = s->o.on_progress;
+    s->cx->amount = s->o.on_amount;
     s->cx->progress_user = s->o.user;
     tell_progress(s->cx, "reading the file", -1);
     s->cx->opt = &s->opt;

@@ -2,7 +2,7 @@
 import ctypes
 import os
 import sys
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
 ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR, ATTR_GRAPH = range(7)
 NOTE_WORDS = ("assumed", "added", "dropped", "changed", "info")
@@ -43,6 +43,7 @@ class Trace(Structure):
 
 NoteFn = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 ProgressFn = CFUNCTYPE(None, c_void_p, c_char_p, c_double)
+AmountFn = CFUNCTYPE(None, c_void_p, c_char_p, c_uint64)
 DumpFn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
 WrittenFn = CFUNCTYPE(None, c_void_p, c_void_p)
 SymbolicFn = CFUNCTYPE(c_int, c_void_p, c_void_p)
@@ -63,7 +64,7 @@ class Options(Structure):
                 ("keep_inputs", Texts), ("n_keep_inputs", c_size_t), ("soft_sizes", c_int), ("unknown", c_int), ("default_dtype", c_int), ("sequence_lists", c_int), ("sandbox", c_int),
                 ("weights_type", c_int), ("change_io_types", c_int), ("float32", Texts), ("n_float32", c_size_t), ("weights_block", c_int), ("fuse", c_int),
                 ("on_written", WrittenFn), ("on_source", c_void_p),
-                ("show_json", c_int)]
+                ("show_json", c_int), ("on_amount", AmountFn)]
 
     def __init__(self, **fields):
         """Lists of texts by their name alone; callbacks as Python functions. Everything that C looks at is kept here."""
@@ -83,7 +84,7 @@ class Options(Structure):
 
 
 TEXT_LISTS = ("inputs", "output_names", "rules", "limits", "symbolic_names", "rename_inputs", "rename_outputs", "domains", "keep_inputs", "output_dims", "dims", "float32")
-CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_dump": DumpFn, "on_written": WrittenFn, "symbolic": SymbolicFn}
+CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_amount": AmountFn, "on_dump": DumpFn, "on_written": WrittenFn, "symbolic": SymbolicFn}
 
 
 class ConversionError(RuntimeError):

@@ -306,7 +306,7 @@ class Export:
         if self.turn.abandoned:
             raise RuntimeError("pt2onnx: the process was forked while it exported, and this is the child: only the parent goes on")
         try:
-            function(source, path, _capi.Options(on_progress=progress, **fields))
+            function(source, path, _capi.Options(on_progress=progress, on_amount=progress.amount, **fields))
         except _capi.ConversionError as e:
             if symbolics.error is not None and not isinstance(symbolics.error, Stopped):
                 raise symbolics.error from None

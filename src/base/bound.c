@@ -85,6 +85,12 @@ void tell_progress(Ctx *cx, const char *stage, double share)
         cx->progress(cx->progress_user, stage, share);
 }
 
+void tell_amount(Ctx *cx, const char *unit, uint64_t done)
+{
+    if (cx->amount)
+        cx->amount(cx->progress_user, unit, done);
+}
+
 void check_time(Ctx *cx)
 {
     int64_t limit = cx->limit[LIMIT_SECONDS];
@@ -107,8 +113,10 @@ void count_steps(Ctx *cx, uint64_t n)
 {
     count_work(cx);
     cx->steps += n;
-    if (cx->steps / LOOK_AFTER != (cx->steps - n) / LOOK_AFTER)
+    if (cx->steps / LOOK_AFTER != (cx->steps - n) / LOOK_AFTER) {
+        tell_amount(cx, "steps", cx->steps);
         tell_progress(cx, "running the program", -1);
+    }
     if (cx->steps <= (uint64_t)cx->limit[LIMIT_STEPS])
         return;
     fail(cx, E_LIMIT, "more than %lld steps: statements, operators, values compared or copied",

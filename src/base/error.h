@@ -221,6 +221,7 @@ struct Ctx {
     /* progress, set by the caller, who also decides how often to show it: a stage and a share of
      * 0..1 (negative: unknown) */
     void (*progress)(void *user, const char *stage, double share);
+    void (*amount)(void *user, const char *unit, uint64_t done);
     void *progress_user;
     const char *stage;   /* the last that was given, which lives on, ... */
     double share;        /* ... its share, ... */
@@ -228,6 +229,8 @@ struct Ctx {
 };
 
 void tell_progress(Ctx *cx, const char *stage, double share);
+/* Before tell_progress: how much of the stage is done, in a unit that the caller can name. */
+void tell_amount(Ctx *cx, const char *unit, uint64_t done);
 
 Ctx *ctx_new(void);        /* NULL when there is no memory */
 void ctx_free(Ctx *cx);    /* closes sources, removes temporaries, frees the arenas */

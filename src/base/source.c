@@ -474,8 +474,10 @@ void sink_expect(Sink *s, const char *stage, uint64_t bytes)
 static void count_written(Ctx *cx, Sink *s, size_t n)
 {
     s->at += n;
-    if (s->stage && s->expected)
-        tell_progress(cx, s->stage, (double)(s->at - s->start) / (double)s->expected);
+    if (!s->stage || !s->expected)
+        return;
+    tell_amount(cx, "bytes", s->at - s->start);
+    tell_progress(cx, s->stage, (double)(s->at - s->start) / (double)s->expected);
 }
 
 /* A write may take less than all, and goes on. s->at counts what has really been written. */

@@ -1,4 +1,4 @@
-"""On a terminal only: work beyond a second shows a progress line, and a conversion ends with one line about what was written."""
+"""On a terminal only: work beyond half a second shows a progress line, and a conversion ends with one line about what was written."""
 import os
 import pty
 import re
@@ -39,7 +39,26 @@ def on_terminal(command):
 def test_line_on_a_terminal(long_work, tmp_path):
     seen = on_terminal([oracle.PROGRAM, str(long_work), "-o", str(tmp_path / "a.onnx")])
     assert b"\rrunning the program" in seen.replace(b"\x1b[K", b"") and b"writing the model" in seen, seen[-300:]
+    assert re.search(rb"running the program, \d[\d.]* [kM] steps/s", seen), seen[-300:]
     assert b"writing the model" not in on_terminal([oracle.PROGRAM, str(long_work), "-o", str(tmp_path / "b.onnx"), "-q"])
+
+
+def test_bytes_a_second_while_weights_are_written(tmp_path):
+    """Into a pipe that is read slowly, so that the stage takes long enough on any machine."""
+    model = tmp_path / "wide.pt"
+    subprocess.run([sys.executable, os.path.join(oracle.TOP, "tools", "write_chain.py"), "--layers", "4", "--width", "2048", str(model)], check=True)
+    slowly = "import sys, time\nwhile sys.stdin.buffer.read1(1 << 16): time.sleep(0.001)"
+    seen = on_terminal(["sh", "-c", '"$0" "$1" -o - | "$2" -c "$3"', oracle.PROGRAM, str(model), sys.executable, slowly])
+    assert re.search(rb"writing the model \d+%, \d[\d.]* [kM]B/s", seen), seen[-300:]
+
+
+def test_the_package_says_the_same(long_work, tmp_path):
+    code = "import sys, ctypes, pt2onnx; from pt2onnx import _capi, telling\n" \
+           "p = telling.Progress()\n" \
+           "_capi.convert(*sys.argv[1:], _capi.Options(opset=18, on_progress=p, on_amount=p.amount)); p.clear()"
+    command = ["env", "PYTHONPATH=" + os.path.join(oracle.TOP, "python"), "PT2ONNX_LIBRARY=" + os.path.join(os.path.dirname(oracle.PROGRAM), "libpt2onnx.so"), sys.executable, "-c", code]
+    seen = on_terminal([*command, str(long_work), str(tmp_path / "a.onnx")])
+    assert re.search(rb"pt2onnx: running the program, \d[\d.]* [kM] steps/s", seen), seen[-300:]
 
 
 def test_nothing_in_a_pipe(long_work, tmp_path):
