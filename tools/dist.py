@@ -228,7 +228,10 @@ def runner(target):
     if arch == os.uname().machine:
         return []
     qemu = shutil.which("qemu-%s-static" % arch) or shutil.which("qemu-%s" % arch)
-    return [qemu] if qemu else None
+    if not qemu or target.endswith("musl"):
+        return [qemu] if qemu else None
+    glibc = "/usr/%s-linux-gnu" % arch                  # of Debian's cross compilers: newer than the one that the program is built for
+    return [qemu, "-L", glibc] if os.path.isdir(glibc + "/lib") else None
 
 
 def check_wheel(wheel, target):
@@ -315,6 +318,16 @@ def check_installed(wheel, expected, folder):
     say("%s: installed into Python %s" % (wheel.name, ", ".join("3.%d" % minor for minor in sorted(found))))
 
 
+def check_library(target, prefix, program, expected, folder):
+    """Loaded by a program in C, the library for a machine that has no Python here gives the bytes that the program gives."""
+    embed, model = folder / "embed", folder / "l.onnx"
+    run(zig(), "cc", "-target", target, TOP / "examples/embed.c", "-I", TOP / "include", "-o", embed, program.with_name(LIBRARY["linux"]),
+        "-Wl,-rpath,%s" % program.parent)
+    run(*prefix, embed, TOP / "examples/digits_cnn.pt", model, SPEC)
+    if model.read_bytes() != expected:
+        raise Failed("%s: the library writes another model than the program" % target)
+
+
 def check_cases(program, prefix, folder):
     """The operator cases as that target converts them: nodes, types and errors, and what ONNX Runtime makes of the models, here. At one
     opset: the seven others, which `make check` has, would take minutes under an emulator. How many cases and models there were."""
@@ -328,7 +341,7 @@ def check_target(target, wheel, program):
     windows, musl = system_of(target) == "windows", target.endswith("musl")
     check_wheel(wheel, target)
     prefix = runner(target)
-    if prefix is None or (prefix and not musl and not windows):
+    if prefix is None:
         say("%s: not run here" % target)
         return
     with tempfile.TemporaryDirectory() as name:
@@ -338,6 +351,8 @@ def check_target(target, wheel, program):
         model = check_program(program, prefix, folder)
         if not prefix and not musl:
             check_installed(wheel, model, folder)
+        if prefix and not musl and not windows:
+            check_library(target, prefix, program, model, folder)
         command = folder / "command"
         # wine reads its words in the locale's encoding
         given = "env WINEPREFIX=%s WINEDEBUG=-all LC_ALL=C.UTF-8 " % os.environ["WINEPREFIX"] if windows else ""
