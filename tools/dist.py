@@ -415,15 +415,15 @@ def check_sdist(sdist, folder):
 
 
 def check_again(out, only, when):
-    """The last commit, cloned and built in another folder, gives the same bytes."""
+    """The last commit, cloned and built in another folder, gives the same bytes. What is built there has names that the source package leaves out."""
     with tempfile.TemporaryDirectory() as name:
         there = pathlib.Path(name) / "elsewhere"
         run("git", "clone", "-q", TOP, there)
         if (TOP / "web/node_modules").exists():
             shutil.copytree(TOP / "web/node_modules", there / "web/node_modules", symlinks=True)
-        run(sys.executable, there / "tools/dist.py", "--no-check", "--only", only, "--out", there / "o", "--work", there / "w",
+        run(sys.executable, there / "tools/dist.py", "--no-check", "--only", only, "--out", there / "build-out", "--work", there / "build-work",
             env={**os.environ, "SOURCE_DATE_EPOCH": str(when)})
-        first, second = ((folder / "SHA256SUMS").read_text().splitlines() for folder in (out, there / "o"))
+        first, second = ((folder / "SHA256SUMS").read_text().splitlines() for folder in (out, there / "build-out"))
     if first != second:
         raise Failed("another build differs:\n" + "\n".join(sorted(set(first) ^ set(second))))
     say("a build in another folder gives the same bytes: %d files" % len(first))

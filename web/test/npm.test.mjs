@@ -47,6 +47,13 @@ test('npx pt2onnx writes the bytes of the native program', () => {
   assert.ok(readFileSync(join(folder, 'net.onnx')).equals(native()));
 });
 
+test('npm: where it was built leaves no trace', () => {
+  for (const name of ['pt2onnx.wasm', 'pt2onnx-node.wasm']) {
+    const bytes = readFileSync(join(installed, name));
+    assert.ok(bytes.includes('src/base/') && !bytes.includes('/src/base/'), `${name} has the path of a folder`);
+  }
+});
+
 const models = JSON.parse(readFileSync(needs(join(cache, 'models.json'))));
 for (const [name, { file, specs }] of Object.entries(models)) {
   test(`npm: ${name} converts to the program's bytes`, () => {
