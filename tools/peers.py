@@ -3,7 +3,8 @@
 
     tools/peers.py HOW MODEL OUT.onnx SIZES
 
-HOW is pt2onnx (this project's Python package), torchscript or dynamo (torch.onnx's two exporters), or alone (the model is
+HOW is pt2onnx or pt2onnx-export (this project's Python package, the second with dynamo=True), torchscript or dynamo (torch.onnx's two exporters),
+trace or export (what the package begins with, torch.jit.trace or torch.export.export, and nothing else), or alone (the model is
 made, nothing exported: what the peak has of PyTorch and the model). MODEL is a TorchScript archive, or the name of a module
 below. The clock runs for export() only. An archive that the newer exporter cannot read is given to it as the module that it
 was made of.
@@ -102,10 +103,13 @@ def model_of(how, name):
 
 
 def export(how, model, x, out):
-    if how == "pt2onnx":
+    if how.startswith("pt2onnx"):
         import pt2onnx
         start = time.perf_counter()
-        pt2onnx.export(model, (x,), out, opset_version=18)
+        pt2onnx.export(model, (x,), out, opset_version=18, dynamo=how == "pt2onnx-export")
+    elif how in ("trace", "export"):
+        start = time.perf_counter()
+        (torch.jit.trace if how == "trace" else torch.export.export)(model, (x,))
     else:
         start = time.perf_counter()
         if how != "alone":

@@ -195,14 +195,15 @@ def measure(work, program, before, name):
 
 
 def processor_ms(command):
-    """Median of the processor's time from exec to exit: waiting for the disk does not count."""
+    """[median, first and last quartile] of the processor's time from exec to exit: waiting for the disk does not count."""
     times = []
     for _ in range(RUNS_AT_START):
         _, status, used = os.wait4(os.posix_spawn(command[0], command, os.environ), 0)
         if status:
             raise SystemExit("scaling: %s fails" % " ".join(command[:6]))
         times.append(1000 * (used.ru_utime + used.ru_stime))
-    return statistics.median(times)
+    first, middle, last = statistics.quantiles(times, n=4)
+    return [middle, first, last]
 
 
 def peak_kb(command):
@@ -212,14 +213,18 @@ def peak_kb(command):
 
 
 def measure_start(work, programs):
-    """What a model of three layers takes from exec to exit: a line for each of these programs."""
+    """What a model of three layers takes from exec to exit: a line for each of these programs, and {instructions, ms, peak}."""
     path = os.path.join(work.folder, "start.pt")
     write_chain.write(path, LAYERS_AT_START, 8)
+    found = []
     for name, program in programs:
         specs = ["x:float32[2,8]"]
         command = work.command(program, path, specs)
-        print("start%-8s %5d layers      %10s   %.2f ms of the processor   %.1f MB at most"
-              % (name, LAYERS_AT_START, million(work.run(program, path, specs)), processor_ms(command), peak_kb(command) / 1000), flush=True)
+        m = {"instructions": work.run(program, path, specs), "ms": processor_ms(command), "peak": peak_kb(command) * 1000}
+        print("start%-8s %5d layers      %10s   %.2f ms of the processor (half of the runs %.2f to %.2f)   %.1f MB at most"
+              % (name, LAYERS_AT_START, million(m["instructions"]), *m["ms"], m["peak"] / 1e6), flush=True)
+        found.append(m)
+    return found
 
 
 def draw(path, found):

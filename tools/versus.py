@@ -81,14 +81,14 @@ def export(how, file, out, specs):
 
 # ---- time and memory ----
 
-def timed_files(folder):
-    """{name: {suffix: file}}, made once."""
+def timed_files(folder, timed=TIMED):
+    """(name, shape, {suffix: file}) of each, made once."""
     sys.path.insert(0, str(TOP / "tools"))
     import torch
     import peers
     import write_chain
     folder.mkdir(parents=True, exist_ok=True)
-    for name, shape in TIMED:
+    for name, shape in timed:
         saved, exported = folder / f"{name}.pt", folder / f"{name}.pt2"
         if not saved.exists() and name.startswith("chain"):
             write_chain.write(str(saved), *map(int, name.split("_")[1:]))

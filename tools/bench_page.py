@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+"""bench_page.py - one table and one plot of what a conversion takes: `make bench` calls it, docs/bench.md has what it has found.
+
+    PYTHON tools/bench_page.py --pt2onnx build/pt2onnx             measure; table and plot beside pt2onnx: bench.json, bench.svg
+    PYTHON tools/bench_page.py --pt2onnx build/pt2onnx --keep      the same into docs/data/bench.json, docs/images/bench.svg and docs/bench.md
+    PYTHON tools/bench_page.py --table                             write docs/data/bench.json's table into docs/bench.md; --check: is it there?
+    .. --only sizes, --only start, --only growth                   a part of it; the rest stays as it was
+
+sizes: 31 Linear layers of growing width, saved as .pt and .pt2, by each converter of tools/versus.py and by `cp`, in turns. A round gives each its
+ratio to the `cp` of that round; the table has the median of the ratios, and the least and the most. Time is the processor's, of all threads, because other
+programs of the machine do not change it. start, growth: tools/scaling.py."""
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tools"))
+import scaling                                                      # noqa: E402
+import versus                                                       # noqa: E402
+
+DATA, PLOT, PAGE = TOP / "docs/data/bench.json", TOP / "docs/images/bench.svg", TOP / "docs/bench.md"
+WHO = ("cp", *versus.CONVERTERS)
+LABELS = {"cp": "cp", "pt2onnx": "pt2onnx", "torchscript": "torch.onnx, TorchScript", "dynamo": "torch.onnx, dynamo", "pnnx": "pnnx"}
+LAYERS, WIDTHS = 31, (128, 256, 512, 1024, 2048)
+ROUNDS = 5
+PATIENCE = 120                          # seconds for one converter and size: after that no round more
+BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
+
+
+# ---- measured ----
+
+def once(how, files, spec, pt2onnx):
+    """{cpu, peak} of one conversion, or copy, in a folder of its own; None after an error."""
+    with tempfile.TemporaryDirectory(dir=versus.CACHE) as there:
+        source = files[versus.READS.get(how, (".pt",))[0]]
+        file, out = pathlib.Path(there) / ("m" + source.suffix), pathlib.Path(there) / "out.onnx"
+        os.link(source, file)
+        words = ["cp", file, out] if how == "cp" else versus.command(how, file, out, [spec], pt2onnx)[0]
+        return versus.measured(words, out)
+
+
+def spread(values):
+    """[median, least, most]"""
+    return [statistics.median(values), min(values), max(values)]
+
+
+def rounds_of(files, spec, pt2onnx, rounds):
+    """{who: [(seconds of the processor, ratio to the cp of that round, peak)]}"""
+    found, spent = {who: [] for who in WHO}, dict.fromkeys(WHO, 0.0)
+    for _ in range(rounds):
+        copied = None
+        for who in WHO:
+            if spent[who] > PATIENCE or (who == "pnnx" and not versus.pnnx_program()):
+                continue
+            began = time.monotonic()
+            m = once(who, files, spec, pt2onnx)
+            spent[who] += time.monotonic() - began
+            copied = m if who == "cp" else copied
+            if m:
+                found[who].append((m["cpu"], m["cpu"] / copied["cpu"], m["peak"]))
+    return found
+
+
+def sizes(pt2onnx, rounds):
+    rows = []
+    timed = [(f"chain_{LAYERS}_{width}", f"2,{width}") for width in WIDTHS]
+    for name, shape, files in versus.timed_files(versus.CACHE / "versus", timed):
+        found = rounds_of(files, f"x:float32[{shape}]", pt2onnx, rounds)
+        row = {"model": name, "bytes": files[".pt"].stat().st_size, "rounds": {who: len(found[who]) for who in WHO if found[who]}}
+        for who in row["rounds"]:
+            seconds, ratios, peaks = zip(*found[who])
+            row[who] = {"seconds": spread(seconds), "ratio": spread(ratios), "peak": spread(peaks)}
+        print(f"{name}: " + ", ".join(f"{who} {row[who]['seconds'][0]:.3f} s, {row[who]['ratio'][0]:.2f} times cp" for who in row["rounds"]), flush=True)
+        rows.append(row)
+    return rows
+
+
+def in_memory(work):
+    """What `work` gives, of a folder for tools/scaling.py."""
+    with tempfile.TemporaryDirectory(dir=scaling.MEMORY if os.path.isdir(scaling.MEMORY) else None) as folder:
+        return work(scaling.Work(folder))
+
+
+def growth(pt2onnx):
+    """{kind: [size, instructions at it, slope of the last step, is that slope right or known]}"""
+    def all_kinds(work):
+        found = {}
+        for name in scaling.KINDS:
+            points, times, good = scaling.measure(work, str(pt2onnx), None, name)
+            found[name] = [points[-1], times[-1], math.log2(times[-1] / times[-2]), good]
+        return found
+    return in_memory(all_kinds)
+
+
+# ---- told ----
+
+def short(number):
+    """Three digits at most: 0.0123, 1.02, 12.3, 1,230."""
+    if number < 0.1:
+        return f"{number:.3f}"
+    return f"{number:.2f}" if number < 10 else f"{number:.1f}" if number < 100 else f"{number:,.0f}"
+
+
+def with_spread(three):
+    return "{} ({} to {})".format(*map(short, three))
+
+
+def line(*cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def own(text):
+    """The cells of a row that only pt2onnx has a value in."""
+    return [text if who == "pt2onnx" else "" for who in WHO]
+
+
+def table(data):
+    lines = [line("", *(LABELS[who] for who in WHO)), "|" + "---|" * (len(WHO) + 1)]
+    for row in data["sizes"]:
+        size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] < 1e7 else f"{row['bytes'] / 1e6:.0f} MB"
+        for what, cell in (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"])),
+                           ("peak memory, MB", lambda m: short(m["peak"][0] / 1e6))):
+            lines.append(line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
+    if data.get("start"):
+        start = data["start"]
+        lines.append(line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
+        lines.append(line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
+    for kind, (size, _, slope, _) in sorted(data.get("growth", {}).items()):
+        lines.append(line(f"slope of instructions at {size:,} {scaling.KINDS[kind][2]} (`{kind}`)", *own(f"{slope:.2f}")))
+    rounds = sorted({n for row in data["sizes"] for n in row["rounds"].values()})
+    filled = f"Filled by {', '.join(f'`{run}`' for run in data['runs'])}, rounds: {' to '.join(sorted({str(rounds[0]), str(rounds[-1])}, key=int)) if rounds else 0}."
+    return "\n".join([*lines, "", filled])
+
+
+def draw(data, path):
+    """Time and memory against size, on logarithmic scales; bars from the least to the most of the rounds."""
+    import matplotlib
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plot
+    matplotlib.rcParams["svg.hashsalt"] = "pt2onnx"                 # the same plot, the same bytes
+    figure, both = plot.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+    for axes, what, unit, label in ((both[0], "seconds", 1, "seconds of the processor"), (both[1], "peak", 1e6, "peak memory, MB")):
+        for who in WHO:
+            rows = [row for row in data["sizes"] if who in row]
+            middle, least, most = zip(*([v / unit for v in row[who][what]] for row in rows)) if rows else ((), (), ())
+            bars = [[m - a for m, a in zip(middle, least)], [b - m for m, b in zip(middle, most)]]
+            axes.errorbar([row["bytes"] / 1e6 for row in rows], middle, yerr=bars, marker=".", capsize=2, label=LABELS[who])
+        axes.set(xscale="log", yscale="log", xlabel="size of the saved model, MB", ylabel=label)
+        axes.grid(True, alpha=0.3)
+    both[0].legend(fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    print(f"wrote {path}")
+
+
+def write_table(data, check):
+    """docs/bench.md has it between two comments. False: check, and it has another."""
+    text = PAGE.read_text()
+    before, _, rest = text.partition(BEGIN + "\n")
+    _, _, after = rest.partition(END)
+    now = f"{before}{BEGIN}\n{table(data)}\n{END}{after}"
+    if BEGIN not in text or END not in text or (check and now != text):
+        print(f"{PAGE.relative_to(TOP)}: its table is not that of {DATA.relative_to(TOP)}: tools/bench_page.py --table")
+        return False
+    if not check:
+        PAGE.write_text(now)
+    return True
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--pt2onnx", type=pathlib.Path, default=TOP / "build" / "pt2onnx")
+    p.add_argument("--only", choices=("sizes", "start", "growth"))
+    p.add_argument("--rounds", type=int, default=ROUNDS)
+    for flag in ("--keep", "--table", "--check"):
+        p.add_argument(flag, action="store_true")
+    a = p.parse_args()
+    if a.table or a.check:
+        return 0 if write_table(json.loads(DATA.read_text()), a.check) else 1
+    pt2onnx = a.pt2onnx.resolve()
+    versus.CACHE.mkdir(parents=True, exist_ok=True)
+    kept = DATA if a.keep else pt2onnx.parent / "bench.json"
+    data = json.loads(kept.read_text()) if kept.exists() and a.only else {"sizes": [], "start": {}, "growth": {}, "runs": []}
+    said = "tools/bench_page.py --keep" + (f" --rounds {a.rounds}" if a.rounds != ROUNDS else "") + (f" --only {a.only}" if a.only else "")
+    data["runs"] = [run for run in data["runs"] if run != said and a.only] + [said if a.only or a.rounds != ROUNDS else "make bench KEEP=1"]
+    if a.only in (None, "sizes"):
+        data["sizes"] = sizes(pt2onnx, a.rounds)
+    if a.only in (None, "start"):
+        data["start"] = in_memory(lambda work: scaling.measure_start(work, [("", str(pt2onnx))])[0])
+    if a.only in (None, "growth"):
+        data["growth"] = growth(pt2onnx)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
+    print(table(data))
+    draw(data, PLOT if a.keep else pt2onnx.parent / "bench.svg")
+    steep = [kind for kind, (*_, good) in data["growth"].items() if not good]
+    print("".join(f"{kind}: steeper than linear\n" for kind in steep), end="")
+    return 0 if (not a.keep or write_table(data, False)) and not steep else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
