@@ -46,10 +46,10 @@ language:               ## of make corpus the language models: 64 tokens of each
 	$(MAKE) --no-print-directory build
 	$(T213) tools/language.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(FUSE),--fuse)
 
-fusions:                ## random programs in ONNX Runtime's default session, resumable: COUNT=20000 SIZES=known SEED=n for one
+fusions:                ## random programs in ONNX Runtime's default session, resumable: COUNT=20000 FIRST=20000 SIZES=known SEED=n for one
 	tools/setup test
 	$(MAKE) --no-print-directory build
-	$(T213) tools/fusions.py --pt2onnx $(BUILD)/pt2onnx $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(SIZES),--sizes $(SIZES)) --jobs $(JOBS)
+	$(T213) tools/fusions.py --pt2onnx $(BUILD)/pt2onnx $(if $(COUNT),--count $(COUNT)) $(if $(FIRST),--first $(FIRST)) $(if $(SEED),--seed $(SEED)) $(if $(SIZES),--sizes $(SIZES)) --jobs $(JOBS)
 
 slim:                   ## what onnxslim and onnxsim would remove from the cache's models; ONLY=pattern for some
 	tools/setup slim

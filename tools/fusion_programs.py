@@ -7,6 +7,7 @@ thought of: vectors where it expects matrices, sizes 0 and 1, other axes, a resu
 import random
 
 SIZES = (1, 2, 3, 4, 5, 8)
+PATTERNS_FROM = 20000                       # seeds from here on are programs of fusion_patterns
 
 
 class Program:
@@ -17,6 +18,8 @@ class Program:
         self.seed = seed
         self.lines, self.inputs, self.weights = [], [], []
         self.shape, self.dtype, self.live = {}, {}, []
+        self.ends = False                   # nothing may stand behind what is there: a quantised result, half precision
+        self.step = self.tolerance = 0.0    # of such a result: how far apart numbers may be, and as a share of the largest one
 
     # ---- names ----
 
@@ -335,22 +338,31 @@ MOTIFS = {
 }
 
 
+def motifs_of(seed):
+    """Programs below 20,000 are what they always were: tests name some by their seeds."""
+    if seed < PATTERNS_FROM:
+        return MOTIFS
+    import fusion_patterns
+    return fusion_patterns.MOTIFS
+
+
 def program(seed):
     p = Program(seed)
-    name = p.rng.choice(sorted(MOTIFS))
+    motifs = motifs_of(seed)
+    name = p.rng.choice(sorted(motifs))
     rank = p.pick(0, 1, 2, 2, 3, 3, 4, 4, 5)
-    if any(step in (convolved, pooled) for step in MOTIFS[name]):
+    if any(step in (convolved, pooled) for step in motifs[name]):
         rank = p.pick(3, 4, 4)
     v = p.input(p.sizes(rank))
     if p.chance(0.15):
         v = p.rng.choice(ANY)(p, v)
-    for step in MOTIFS[name]:
+    for step in motifs[name]:
         v = step(p, v)
-    while len(p.lines) < 2 or (len(p.lines) < 6 and p.chance(0.4)):
+    while not p.ends and (len(p.lines) < 2 or (len(p.lines) < 6 and p.chance(0.4))):
         v = p.rng.choice(ANY)(p, v)
     p.motif = name
     made = [n for n in p.live if n.startswith("v")]
-    p.outputs = [v] + [n for n in made if n != v and p.chance(0.15)]
+    p.outputs = [v] + [n for n in made if n != v and not p.ends and p.chance(0.15)]
     return p
 
 

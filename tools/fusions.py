@@ -2,18 +2,23 @@
 """Does ONNX Runtime's default session compute what our models say? Random programs of a few operators against PyTorch.
 
     tools/fusions.py --pt2onnx build/pt2onnx [--count 20000] [--first 0] [--seed N ..] [--sizes known] [--jobs 2]
+    tools/fusions.py --pt2onnx build/pt2onnx --optimisers [--count 200] [--first 20000]
 
-Each program (tools/fusion_programs.py) is traced, converted with the sizes known and with all of them dynamic (--sizes known: only the first), and
+Each program (tools/fusion_programs.py, from seed 20,000 on tools/fusion_patterns.py) is traced, converted with the sizes known and with all of them dynamic (--sizes known: only the first), and
 run by ONNX Runtime with its optimisers and without, against PyTorch. Resumable: what has been judged is kept in the cache for this program and runtime. Prints how far
 it is, and each find with its source; exit code 1 if one is not named in tools/fusions.known, with its reason.
   wrong       differs from PyTorch without any optimisation: ours
   optimiser   right without optimisation, wrong or failing in the default session: a form to avoid
+--optimisers judges nothing: it says how many of the programs each of ONNX Runtime's optimisers changes, by ONNX Runtime's log.
 """
+import collections
+import contextlib
 import argparse
 import hashlib
 import json
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,8 +50,8 @@ def inputs_of(p, seed):
     return [torch.randint(0, 50, p.shape[n], generator=generator) if p.dtype[n] == "int64" else torch.randn(p.shape[n], generator=generator) for n in p.inputs]
 
 
-def difference(want, got):
-    """How far got is from want, of its largest value; None where nothing can be said."""
+def difference(want, got, step=0.0):
+    """How far got is from want, of its largest value; None where nothing can be said. Numbers that are at most a step of a quantised result apart are equal."""
     import numpy
     if want.shape != got.shape or want.dtype != got.dtype:
         return "%s%s for %s%s" % (got.dtype, list(got.shape), want.dtype, list(want.shape))
@@ -57,7 +62,8 @@ def difference(want, got):
         return None
     if not numpy.isfinite(b).all():
         return "not finite"
-    return float(numpy.abs(a - b).max() / max(1.0, numpy.abs(a).max()))
+    off = numpy.abs(a - b)
+    return float(off[off > 1.01 * step].max(initial=0) / max(1.0, numpy.abs(a).max()))
 
 
 def runs(model, feeds, level):
@@ -71,6 +77,60 @@ def runs(model, feeds, level):
         return s.run(None, {n: v for n, v in feeds.items() if n in names}), None
     except Exception as e:                                                  # noqa: BLE001: whatever the runtime raises is what is looked for
         return None, str(e).split("\n")[0][:300]
+
+
+@contextlib.contextmanager
+def log_of_runtime(lines):
+    """What ONNX Runtime writes to stderr inside, which Python does not see, is appended to lines."""
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        before = os.dup(2)
+        os.dup2(said.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        said.seek(0)
+        lines += said.readlines()
+
+
+def optimisers_of(model):
+    """{name: did it change the model?} of each of ONNX Runtime's optimisers. Rules are one by one: Level1_RuleBasedTransformer is a group of them."""
+    import onnxruntime
+    o = onnxruntime.SessionOptions()
+    o.log_severity_level, o.intra_op_num_threads = 0, 1
+    lines = []
+    with log_of_runtime(lines):
+        onnxruntime.InferenceSession(model, o, providers=["CPUExecutionProvider"])
+    found = re.findall(r"GraphTransformer (\S+) modified: (\d)", "".join(lines))
+    return {name: any(n == name and changed == "1" for n, changed in found) for name, _ in found}
+
+
+def saved(net, args, path):
+    import torch
+    with torch.no_grad():
+        torch.jit.trace(net, tuple(args), check_trace=False).save(path)
+
+
+def count_optimisers(program, seeds):
+    """Prints how many of these programs, with known sizes and with dynamic ones, each optimiser changes."""
+    import fusion_programs
+    import torch
+    import torch.nn.functional as F
+    counts, models = collections.Counter(), 0
+    for seed in seeds:
+        p = fusion_programs.program(seed)
+        space = {"torch": torch, "F": F}
+        exec(fusion_programs.source(p), space)
+        with tempfile.TemporaryDirectory() as folder:
+            path, out = os.path.join(folder, "net.pt"), os.path.join(folder, "net.onnx")
+            saved(space["Net"](weights_of(seed)).eval(), inputs_of(p, seed), path)
+            for options in FORMS.values():
+                if subprocess.run([program, path, "-o", out, "-q", *options], stderr=subprocess.DEVNULL).returncode == 0:
+                    counts.update({name: int(changed) for name, changed in optimisers_of(out).items()})
+                    models += 1
+    print("\n".join("%5d  %s" % (n, name) for name, n in counts.most_common()))
+    print("of %d models: how many each optimiser of ONNX Runtime changes" % models)
 
 
 def judge(job):
@@ -97,8 +157,7 @@ def judge(job):
     found = []
     with tempfile.TemporaryDirectory() as folder:
         path, out = os.path.join(folder, "net.pt"), os.path.join(folder, "net.onnx")
-        with torch.no_grad():
-            torch.jit.trace(net, tuple(args), check_trace=False).save(path)
+        saved(net, args, path)
         for form, options in forms.items():
             done = subprocess.run([program, path, "-o", out, "-q", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
             if done.returncode:
@@ -109,7 +168,7 @@ def judge(job):
             feeds = dict(zip(input_names(out), [a.numpy() for a in args]))
             plain, why = runs(out, feeds, levels.ORT_DISABLE_ALL)
             fast, why_fast = runs(out, feeds, levels.ORT_ENABLE_ALL)
-            found += verdicts(form, want, plain, why, fast, why_fast)
+            found += verdicts(form, want, plain, why, fast, why_fast, p.step, p.tolerance)
     return found
 
 
@@ -119,18 +178,18 @@ def input_names(path):
     return [i.name for i in g.input]
 
 
-def verdicts(form, want, plain, why, fast, why_fast):
+def verdicts(form, want, plain, why, fast, why_fast, step=0.0, tolerance=0.0):
     def worst(got):
         out = 0.0
         for w, g in zip(want, got):
-            d = difference(w, g)
+            d = difference(w, g, step)
             if isinstance(d, str):
                 return d
             out = max(out, d or 0.0)
         return out
     a = worst(plain) if plain is not None else why
     b = worst(fast) if fast is not None else why_fast
-    bad = lambda d: isinstance(d, str) or d > TOLERANCE
+    bad = lambda d: isinstance(d, str) or d > max(TOLERANCE, tolerance)
     if bad(a):
         return [(form, "wrong", str(a))]
     return [(form, "optimiser", str(b))] if bad(b) else []
@@ -158,6 +217,7 @@ def main():
     p.add_argument("--count", type=int, default=2000)
     p.add_argument("--first", type=int, default=0)
     p.add_argument("--seed", type=int, nargs="*", help="these programs only, with their sources")
+    p.add_argument("--optimisers", action="store_true", help="count which of ONNX Runtime's optimisers change the programs")
     p.add_argument("--sizes", choices=sorted(SIZES), default="both", help="convert with known sizes, with dynamic ones, or (usual) with both")
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     o = p.parse_args()
@@ -169,7 +229,10 @@ def main():
             print("# seed %d, %s\n%s" % (seed, fusion_programs.program(seed).motif, fusion_programs.source(fusion_programs.program(seed))))
             print("\n".join("%s: %s: %s" % f for f in judge((o.pt2onnx, seed, forms))) or "right")
         return 0
-    kept = os.path.join(CACHE, "fusions", "%s-%s-%s.jsonl" % (digest(o.pt2onnx, fusion_programs.__file__, __file__), onnxruntime.__version__, o.sizes))
+    if o.optimisers:
+        return count_optimisers(o.pt2onnx, range(o.first, o.first + o.count))
+    key = digest(o.pt2onnx, fusion_programs.__file__, os.path.join(TOP, "tools", "fusion_patterns.py"), __file__)
+    kept = os.path.join(CACHE, "fusions", "%s-%s-%s.jsonl" % (key, onnxruntime.__version__, o.sizes))
     os.makedirs(os.path.dirname(kept), exist_ok=True)
     done = {}
     if os.path.exists(kept):
