@@ -183,6 +183,14 @@ const Const *const_permute(Ctx *cx, const Const *k, const int *perm);
 const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dims);
 const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count,
                          int64_t step);
+/* The int8 or uint8 constant k as int4 or uint4; writing it fails where it has other numbers
+ * (nibbles.c). */
+const Const *const_as_nibbles(Ctx *cx, const Const *k);
+/* The constant that const_as_nibbles made k of. NULL: k is another. */
+const Const *const_of_nibbles(const Const *k);
+/* The int8 constant k as MatMulNBits has codes and zero points, uint8 of these dims: 8 or 128 is
+ * added, and of 4 bits two lie in a byte, each row from a whole byte on. */
+const Const *const_as_codes(Ctx *cx, const Const *k, int bits, int rank, const int64_t *dims);
 const Const *const_as_pairs(
     Ctx *cx, const Const *k); /* complex as floats with a last axis of 2: the same bytes */
 

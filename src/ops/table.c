@@ -62,6 +62,7 @@
     ROWS(quantized, quantized)                             \
     ROWS(quantized, quantized_layers)                      \
     ROWS(quantized, quantized_dynamic)                     \
+    ROWS_AND_RULES(quantized, packed_weights)              \
     ROWS(quantized, quantized_blocks)                      \
     ROWS_AND_RULES(quantized, fake_quantized)              \
     ROWS(quantized, observed)                              \

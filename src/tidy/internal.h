@@ -101,6 +101,7 @@ bool pass_gemm(Graph *g, const TidyOptions *o);
 bool pass_weights(Graph *g, const TidyOptions *o);
 bool pass_weight_views(Graph *g, const TidyOptions *o);
 bool pass_half(Graph *g, const TidyOptions *o);
+bool pass_coded(Graph *g, const TidyOptions *o);
 bool pass_quantise(Graph *g, const TidyOptions *o);
 bool pass_unsqueezes(Graph *g, const TidyOptions *o);
 bool pass_views(Graph *g, const TidyOptions *o);

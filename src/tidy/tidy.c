@@ -46,6 +46,8 @@ const Pass tidy_passes[] = {
       "Mul(Conv(x, w, b), s) -> Conv(x, w*s, b*s); a summand, a border of zeros, MatMul and Gemm "
       "too" },
     { "join-negs", pass_negs, "x + Neg(y) -> x - y, x - Neg(y) -> x + y, Neg(Neg(x)) -> x" },
+    { "fuse-coded-weights", pass_coded,
+      "--fuse: MatMul(x, Transpose(DequantizeLinear(q, scale))) -> MatMulNBits(x, q, scale)" },
     { "quantise-weights", pass_quantise,
       "--weights-type int8, int4: MatMul(x, w) -> MatMul(x, DequantizeLinear(q, scale))" },
     { "narrow-floats", pass_half,

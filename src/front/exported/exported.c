@@ -498,12 +498,45 @@ static Expr *attribute(Exported *x, Str name)
     return e;
 }
 
+/* The statements that take parts of what lies in slot `from`, which the entry of this name is, read
+ * the entries of those parts. A part may wrap others in turn. *n: how many there are. */
+static bool load_parts(Exported *x, const Spec *s, Str name, uint32_t from, ExStore store,
+                       size_t *n)
+{
+    for (size_t i = 0; i < x->parts.n; i++) {
+        const ExPart part = x->parts.at[i];
+        if (part.fn != x->fn || part.from != from || part.value->kind != X_NONE)
+            continue;
+        Str inner = str_fmt(x->cx, "%s.%s", name->s, part.name->s);
+        size_t index, inside = 0;
+        bool apart;
+        ++*n;
+        if (!ex_take_apart(x, store, inner, &apart) ||
+            (apart && !load_parts(x, s, inner, part.to, store, &inside)))
+            return false;
+        if (inside) { /* the whole is not asked for */
+            part.value->kind = X_TRUE;
+            continue;
+        }
+        if (!ex_state(x, store, inner, str_is(s->tag, "parameter"), s->persistent, &index))
+            return false;
+        *part.value = *attribute(x, inner);
+    }
+    return true;
+}
+
 /* p_fc_weight = self.fc.weight */
 static bool load_state(Exported *x, const Spec *s, const ExArg *input, ExStore store)
 {
-    size_t index;
+    size_t index, n = 0;
+    bool apart;
     if (!s->target || !input->name)
         return fail(x->cx, E_FORMAT, "an input of the kind %s has no name", s->tag->s);
+    if (!ex_take_apart(x, store, s->target, &apart) ||
+        (apart && !load_parts(x, s, s->target, input->value->slot, store, &n)))
+        return false;
+    if (n)
+        return true;
     if (!ex_state(x, store, s->target, str_is(s->tag, "parameter"), s->persistent, &index))
         return false;
     Stmt *st = statement(x, S_ASSIGN, attribute(x, s->target));
@@ -603,6 +636,11 @@ static bool read_inputs(Exported *x, const Signature *s, Params *ps)
         if (!ok)
             return false;
     }
+    for (size_t i = 0; i < x->parts.n; i++)
+        if (x->parts.at[i].value->kind == X_NONE)
+            return fail(x->cx, E_UNSUPPORTED,
+                        "the program takes %s out of a tensor that is no saved weight",
+                        x->parts.at[i].name->s);
     x->p->input = ps->input.at;
     x->p->n_input = (uint32_t)ps->input.n;
     return true;

@@ -30,6 +30,15 @@ typedef struct ExState {
     size_t same;
 } ExState;
 
+/* to = from.name: a tensor that from, of a class of its own, wraps. value is filled in when it is
+ * known which weight from is. */
+typedef struct ExPart {
+    const struct ExFunction *fn;
+    uint32_t from, to;
+    Str name;
+    Expr *value;
+} ExPart;
+
 /* A function under construction. */
 typedef struct ExFunction {
     VEC(Str) slots;
@@ -52,6 +61,7 @@ typedef struct Exported {
      * these are */
     VEC(ExArg) inputs, outputs;
     Map input_types;       /* name -> Recorded */
+    VEC(ExPart) parts;     /* of weights that wrap others */
     ExFunction *fn;        /* of the whole program */
     VEC(ExState) state;    /* attributes of the root object, in order */
     Map state_by_name;     /* name -> index + 1 */
@@ -208,6 +218,7 @@ MUST_USE bool ex_open_stores(Exported *x);
 /* The index of the attribute for this entry, made on first use; false after an error. */
 MUST_USE bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persistent,
                        size_t *index);
+MUST_USE bool ex_take_apart(Exported *x, ExStore store, Str name, bool *apart);
 MUST_USE bool ex_build_root(Ctx *cx, Program *p, Value *out);
 
 /* ---- exported_spec.c: how inputs and outputs nest ---- */

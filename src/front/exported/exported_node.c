@@ -284,6 +284,29 @@ void ex_place(Exported *x, Stmt *st, const ExNode *n)
         innermost_module(x->cx, n->modules, stmt_meta(x->cx, st));
 }
 
+/* export.access_subclass_inner_tensor(weight, "qdata"): torch.export takes a tensor of a class of
+ * its own apart. The graph is read before it is known which weights there are: load_state
+ * (exported.c) fills the value in. */
+static bool write_part(ExScope *s, ExNode *n)
+{
+    Exported *x = s->x;
+    ExResults r = { 0 };
+    const Arg *a = n->args.at;
+    if (n->args.n != 2 || a[0].value->kind != X_LOCAL || a[1].value->kind != X_STR)
+        return ex_bad(x, &n->inputs, "a part of a tensor that is not asked for by its name");
+    if (!ex_results(s, &n->outputs, &r))
+        return false;
+    if (r.targets.slot.n != 1)
+        return ex_bad(x, &n->outputs, "a part of a tensor that is no tensor");
+    ExPart part = { .fn = s->fn,
+                    .from = a[0].value->slot,
+                    .to = r.targets.slot.at[0],
+                    .name = a[1].value->s,
+                    .value = ex_expr(x, X_NONE) };
+    ex_place(x, ex_assign(s, part.value, &r.targets, false), n);
+    return vec_push(x->cx, &x->parts, part);
+}
+
 /* The statement of one call: regions, scans, wrapped operators and vmap have writers of their own,
  * any other target is an operator. higher_order targets return a tuple even of one result. */
 static bool write_node(ExScope *s, ExNode *n)
@@ -296,6 +319,8 @@ static bool write_node(ExScope *s, ExNode *n)
         return n->region ? ex_write_region(s, n) : ex_write_scan(s, n);
     if (ex_wraps(n->target))
         return ex_write_wrapped(s, n);
+    if (str_starts(n->target, "torch.ops.export.access_subclass_inner_tensor."))
+        return write_part(s, n);
     if (ex_is_vmap(n->target))
         return ex_write_vmap(s, n);
     Expr *op = ex_expr(x, X_OP);

@@ -39,11 +39,18 @@ typedef struct Nested {
     Str prefix;
 } Nested;
 
+/* A pickled tensor, and the archive that holds its storages. */
+typedef struct Saved {
+    Nested from;
+    const Pickle *p;
+} Saved;
+
 typedef struct Store {
     const char *folder; /* "data/weights/" */
     Map payload;        /* name -> Payload */
     Nested nested;      /* root is NULL when payloads stand alone */
     Map pickled;        /* name -> Pickle, of the nested archive's dict */
+    Map parts;          /* "fc.weight.qdata" -> Saved, of tensors that were taken apart */
 } Store;
 
 typedef struct Stores {
@@ -382,26 +389,81 @@ bool ex_open_stores(Exported *x)
 /* ---- attributes of the root ---- */
 
 /* A payload that is a torch.save archive of one tensor (a subclass, a custom object). */
-static bool view_of_archive(Exported *x, Store *s, const Payload *p, Str name, SavedView *v)
+static bool open_payload(Exported *x, const Store *s, const Payload *p, Str name, Saved *out)
 {
-    Nested n = { 0 };
     const ZipEntry *e = p->path
         ? zip_find_in_root(x->cx, x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s)
         : NULL;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no data for %s", name->s);
-    return open_nested(x, e, NULL, &n) && view_of_pickle(x, &n, n.root, name, v);
+    bool ok = open_nested(x, e, NULL, &out->from);
+    out->p = out->from.root;
+    return ok;
+}
+
+/* The pickle of this name; out->p stays NULL where the tensor is stored without one. */
+static bool find_pickle(Exported *x, const Store *s, Str name, Saved *out)
+{
+    const Saved *part = map_get(&s->parts, name);
+    const Pickle *pickled = map_get(&s->pickled, name);
+    const Payload *payload = map_get(&s->payload, name);
+    *out = (Saved){ .from = s->nested, .p = pickled };
+    if (part)
+        *out = *part;
+    else if (!pickled && payload && payload->use_pickle)
+        return open_payload(x, s, payload, name, out);
+    return true;
 }
 
 static bool find_view(Exported *x, Store *s, Str name, SavedView *v)
 {
-    const Pickle *pickled = map_get(&s->pickled, name);
-    const Payload *p = map_get(&s->payload, name);
-    if (pickled)
-        return view_of_pickle(x, &s->nested, pickled, name, v);
-    if (!p)
+    const Payload *payload = map_get(&s->payload, name);
+    Saved saved;
+    if (!find_pickle(x, s, name, &saved))
+        return false;
+    if (saved.p)
+        return view_of_pickle(x, &saved.from, saved.p, name, v);
+    if (!payload)
         return fail(x->cx, E_FORMAT, "the file has no data for %s", name->s);
-    return p->use_pickle ? view_of_archive(x, s, p, name, v) : view_of_payload(x, s, p, name, v);
+    return view_of_payload(x, s, payload, name, v);
+}
+
+/* The dict of a tensor subclass that wraps others:
+ * _rebuild_from_type_v2(_rebuild_wrapper_subclass, class, args, {"qdata": tensor, ..}). NULL: p is
+ * none. */
+static const Pickle *wrapper_dict(const Pickle *p)
+{
+    bool typed = p->tag == P_CALL && str_is(p->fn->global.module, "torch._tensor") &&
+        str_is(p->fn->global.name, "_rebuild_from_type_v2") && p->args->tag == P_TUPLE &&
+        p->args->seq.n == 4;
+    if (!typed)
+        return NULL;
+    const Pickle *function = p->args->seq.at[0];
+    const Pickle *dict = p->args->seq.at[3];
+    bool wrapper = function->tag == P_GLOBAL &&
+        str_is(function->global.name, "_rebuild_wrapper_subclass") && dict->tag == P_DICT;
+    return wrapper ? dict : NULL;
+}
+
+/* *apart: the entry is a tensor subclass that wraps others (torchao's weights), which are entries
+ * now: fc.weight.qdata, fc.weight.scale. */
+bool ex_take_apart(Exported *x, ExStore store, Str name, bool *apart)
+{
+    Store *s = &stores_of(x)->at[store];
+    Saved whole;
+    *apart = false;
+    if (!find_pickle(x, s, name, &whole))
+        return false;
+    const Pickle *dict = whole.p ? wrapper_dict(whole.p) : NULL;
+    for (size_t i = 0; dict && i + 1 < dict->seq.n; i += 2) {
+        if (dict->seq.at[i]->tag != P_STR)
+            continue;
+        Saved *part = new(x->cx, Saved);
+        *part = (Saved){ .from = whole.from, .p = dict->seq.at[i + 1] };
+        map_put(x->cx, &s->parts, str_fmt(x->cx, "%s.%s", name->s, dict->seq.at[i]->s->s), part);
+    }
+    *apart = dict != NULL;
+    return !ctx_failed(x->cx);
 }
 
 static bool same_view(const Const *a, const Const *b)

@@ -28,6 +28,10 @@ Ox four_bits(Op *op, Ox bytes);
 /* four_bits for numbers of 2 or 4 bits. */
 Ox taken_apart(Op *op, Ox bytes, int bits);
 
+/* The weight [N, K] of int8 codes of 4 bits, a constant, with the scales [N, K / block] of blocks
+ * along its rows (quantized_blocks.c). */
+Ox weight_in_blocks(Op *op, Ox codes, Ox scales, int64_t block);
+
 /* x quantised and dequantised, with one scale (axis -1) or one for each index of an axis;
  * zero_point is int32. *within, unless within is NULL: where x was in range (fake_quantized.c). */
 Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most,

@@ -6,7 +6,8 @@
  * blocks becomes two, [blocks, size]; scales and zero points are reshaped to 1 along the axes
  * within a block. [4, 6] in blocks of [1, 3] is [4, 2, 3], its scales [4, 2] are [4, 2, 1].
  * Integers of fewer than 8 bits are stored as int8 or uint8 here, so ONNX's operators do not serve:
- * everything is the formula, but for torchao's weights from opset 21 on. */
+ * everything is the formula, but for torchao's weights from opset 21 on, of which 4 bits are
+ * packed. */
 #include "ops/quantized/quantized.h"
 
 typedef struct Blocks {
@@ -163,10 +164,19 @@ static Ox lower_quantize_affine(Op *op)
     return ox_cast(op->g, v, t);
 }
 
+/* Do quant_min and quant_max say that there are no more than 4 bits? */
+static bool four_bits_are_enough(Op *op, DType t)
+{
+    if (!arg_given(op, "quant_min") || !arg_given(op, "quant_max"))
+        return false;
+    double least = t == DT_INT8 ? -8 : 0;
+    return arg_float(op, "quant_min") >= least && arg_float(op, "quant_max") <= least + 15;
+}
+
 /* DequantizeLinear of a weight [rows, columns] whose blocks lie along its rows, from opset 21 on:
- * the file keeps its bytes. NULL where that does not serve: the formula does then. zero may be
- * NULL. */
-static Ox dequantized_in_blocks(Op *op, Ox v, Ox scale, Ox zero, Dims size)
+ * codes of up to 4 bits are packed, others keep their bytes. NULL where that does not serve: the
+ * formula does then. zero may be NULL. */
+static Ox dequantized_in_blocks(Op *op, Ox v, Ox scale, Ox zero, Dims size, bool nibbles)
 {
     int64_t block;
     if (op->g->target < 21 || v->kind != OX_CONST || !eight_bits(ox_dtype(v)) || ox_rank(v) != 2 ||
@@ -176,8 +186,23 @@ static Ox dequantized_in_blocks(Op *op, Ox v, Ox scale, Ox zero, Dims size)
     Ox point = zero && ox_rank(zero) == 2 ? ox_cast(op->g, zero, ox_dtype(v)) : NULL;
     if (zero && !point)
         return NULL;
+    if (nibbles && (!point || point->kind == OX_CONST)) {
+        v = ox_const(op->g, const_as_nibbles(op->cx, v->k));
+        point = point ? ox_const(op->g, const_as_nibbles(op->cx, point->k)) : NULL;
+    }
     return ox_make(op->g, "DequantizeLinear", INPUTS(v, scale, point),
                    ATTRS(INT("axis", 1), INT("block_size", block)));
+}
+
+Ox weight_in_blocks(Op *op, Ox codes, Ox scales, int64_t block)
+{
+    Dim at[] = { dim_int(op->cx, 1), dim_int(op->cx, block) };
+    Dims size = { .at = at, .n = 2 };
+    Blocks b;
+    if (!ox_ok(scales) || !blocks_of(op, codes, size, &b))
+        return POISON;
+    Ox kept = dequantized_in_blocks(op, codes, scales, NULL, size, true);
+    return kept ? kept : from_blocks(op, codes, scales, NULL, &b, DT_FLOAT);
 }
 
 static Ox lower_dequantize_affine(Op *op)
@@ -191,7 +216,8 @@ static Ox lower_dequantize_affine(Op *op)
     if (!need_rank(op, v, 2, &rank) || !ox_ok(scale) ||
         !blocks_of(op, v, arg_dims(op, "block_size"), &b))
         return POISON;
-    Ox kept = dequantized_in_blocks(op, v, scale, zero, arg_dims(op, "block_size"));
+    bool nibbles = four_bits_are_enough(op, ox_dtype(v));
+    Ox kept = dequantized_in_blocks(op, v, scale, zero, arg_dims(op, "block_size"), nibbles);
     if (kept)
         return ox_ok(kept) ? ox_cast(op->g, kept, to) : kept;
     Ox x = from_blocks(op, v, scale, zero, &b, promote_types(to, ox_dtype(scale)));

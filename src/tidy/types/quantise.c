@@ -142,6 +142,24 @@ static Ox product_weight(Rewrite *rw, Graph *g, Matrix m)
     return q->blocks ? dequantised(g, c, 0, q->block) : dequantised(g, c, 1, 0);
 }
 
+/* Of x's type, its last axis N. */
+Ox matmul_nbits(Graph *g, OxList in, NBits how)
+{
+    Ctx *cx = g->cx;
+    Ox x = in.at[0];
+    Attr attrs[] = { INT("K", how.K), INT("N", how.N), INT("bits", how.bits),
+                     INT("block_size", how.block) };
+    Dim dim[MAX_RANK];
+    int rank = ox_rank(x);
+    memcpy(dim, x->type->dim, (size_t)rank * sizeof *dim);
+    dim[rank - 1] = dim_int(cx, how.N);
+    Type type = type_tensor(cx, DT_FLOAT, rank, dim);
+    Ox y = POISON;
+    ox_make_custom(g, str_of(cx, "com.microsoft"), str_of(cx, "MatMulNBits"), in, attrs,
+                   COUNT(attrs), &type, &y, 1);
+    return y;
+}
+
 /* MatMulNBits(x, codes, scales): bits of a row together, in whole blocks. */
 static Ox fused_product(Rewrite *rw, Node *n, Ox x, Matrix m)
 {
@@ -160,17 +178,8 @@ static Ox fused_product(Rewrite *rw, Node *n, Ox x, Matrix m)
                            (Form){ DT_FLOAT, 1, &flat });
     if (!c)
         return POISON;
-    Attr attrs[] = { INT("K", b->K), INT("N", b->N), INT("bits", q->bits),
-                     INT("block_size", q->block) };
-    Dim dim[MAX_RANK];
-    int rank = ox_rank(x);
-    memcpy(dim, x->type->dim, (size_t)rank * sizeof *dim);
-    dim[rank - 1] = dim_int(cx, b->N);
-    Type type = type_tensor(cx, DT_FLOAT, rank, dim);
-    Ox y = POISON;
-    ox_make_custom(g, str_of(cx, "com.microsoft"), str_of(cx, "MatMulNBits"),
-                   INPUTS(x, c->codes, c->scales), attrs, COUNT(attrs), &type, &y, 1);
-    return y;
+    NBits how = { .N = b->N, .K = b->K, .bits = q->bits, .block = q->block };
+    return matmul_nbits(g, INPUTS(x, c->codes, c->scales), how);
 }
 
 /* x times the matrix k; NULL: it stays as it is. */
@@ -183,8 +192,7 @@ static Ox product(Rewrite *rw, Node *n, Ox x, Matrix m)
     return w && ox_ok(w) ? ox_g(n->graph, "MatMul", x, w) : w;
 }
 
-/* What a Gemm is but a product and a sum. */
-static bool plain_gemm(const Node *n)
+bool plain_gemm(const Node *n)
 {
     return node_float(n, "alpha", 1) == 1 && node_float(n, "beta", 1) == 1 &&
         node_int(n, "transA", 0) == 0;

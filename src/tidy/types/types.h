@@ -24,6 +24,18 @@ typedef struct Parts {
 MUST_USE bool parts_begin(Ctx *cx, const Const *k, bool forward, Parts *out);
 void parts_done(Ctx *cx, Parts *p);
 
+/* ---- products with weights of 4 or 8 bits ---- */
+
+/* Of a weight [N, K], blocks along K. */
+typedef struct NBits {
+    int64_t N, K, block;
+    int bits;
+} NBits;
+
+/* MatMulNBits(x, codes, scales[, zero points]) of com.microsoft. */
+Ox matmul_nbits(Graph *g, OxList in, NBits how);
+bool plain_gemm(const Node *n); /* is a Gemm no more than a product and a sum? */
+
 /* ---- what the user asks for ---- */
 
 /* Does one of --float32's patterns match the node: its operator, its module or a module around it?
