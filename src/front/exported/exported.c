@@ -503,8 +503,10 @@ static Expr *attribute(Exported *x, Str name)
 static bool load_parts(Exported *x, const Spec *s, Str name, uint32_t from, ExStore store,
                        size_t *n)
 {
+    check_stack(x->cx); /* a pickle may put a wrapper into itself */
     for (size_t i = 0; i < x->parts.n; i++) {
         const ExPart part = x->parts.at[i];
+        count_work(x->cx);
         if (part.fn != x->fn || part.from != from || part.value->kind != X_NONE)
             continue;
         Str inner = str_fmt(x->cx, "%s.%s", name->s, part.name->s);

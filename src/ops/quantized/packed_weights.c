@@ -40,7 +40,8 @@ static bool unpack(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     uint32_t *room = (void *)room_take(cx, size / 2);
     bool ok = room || fail(cx, E_MEMORY, "out of memory");
     ok = ok && const_read(cx, l->k, room);
-    for (uint64_t i = 0; ok && i < size / CODES; i++)
+    uint64_t words = ok ? size / CODES : 0;
+    for (uint64_t i = 0; i < words; i++)
         unpack_word(l, (int64_t)i, room[i], (int8_t *)out);
     if (room)
         room_give(cx, (uint8_t *)room, size / 2);
