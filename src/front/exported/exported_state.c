@@ -455,7 +455,8 @@ bool ex_take_apart(Exported *x, ExStore store, Str name, bool *apart)
     if (!find_pickle(x, s, name, &whole))
         return false;
     const Pickle *dict = whole.p ? wrapper_dict(whole.p) : NULL;
-    for (size_t i = 0; dict && i + 1 < dict->seq.n; i += 2) {
+    size_t n = dict ? dict->seq.n : 0;
+    for (size_t i = 0; i + 1 < n; i += 2) {
         if (dict->seq.at[i]->tag != P_STR)
             continue;
         Saved *part = new(x->cx, Saved);
