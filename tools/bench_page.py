@@ -111,28 +111,24 @@ def with_spread(three):
     return "{} ({} to {})".format(*map(short, three))
 
 
-def line(*cells):
-    return "| " + " | ".join(cells) + " |"
-
-
 def own(text):
     """The cells of a row that only pt2onnx has a value in."""
     return [text if who == "pt2onnx" else "" for who in WHO]
 
 
 def table(data):
-    lines = [line("", *(LABELS[who] for who in WHO)), "|" + "---|" * (len(WHO) + 1)]
+    lines = [versus.line("", *(LABELS[who] for who in WHO)), "|" + "---|" * (len(WHO) + 1)]
     for row in data["sizes"]:
         size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] < 1e7 else f"{row['bytes'] / 1e6:.0f} MB"
         for what, cell in (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"])),
                            ("peak memory, MB", lambda m: short(m["peak"][0] / 1e6))):
-            lines.append(line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
+            lines.append(versus.line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
     if data.get("start"):
         start = data["start"]
-        lines.append(line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
-        lines.append(line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
+        lines.append(versus.line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
+        lines.append(versus.line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
     for kind, (size, _, slope, _) in sorted(data.get("growth", {}).items()):
-        lines.append(line(f"slope of instructions at {size:,} {scaling.KINDS[kind][2]} (`{kind}`)", *own(f"{slope:.2f}")))
+        lines.append(versus.line(f"slope of instructions at {size:,} {scaling.KINDS[kind][2]} (`{kind}`)", *own(f"{slope:.2f}")))
     rounds = sorted({n for row in data["sizes"] for n in row["rounds"].values()})
     filled = f"Filled by {', '.join(f'`{run}`' for run in data['runs'])}, rounds: {' to '.join(sorted({str(rounds[0]), str(rounds[-1])}, key=int)) if rounds else 0}."
     return "\n".join([*lines, "", filled])
@@ -160,17 +156,8 @@ def draw(data, path):
 
 
 def write_table(data, check):
-    """docs/bench.md has it between two comments. False: check, and it has another."""
-    text = PAGE.read_text()
-    before, _, rest = text.partition(BEGIN + "\n")
-    _, _, after = rest.partition(END)
-    now = f"{before}{BEGIN}\n{table(data)}\n{END}{after}"
-    if BEGIN not in text or END not in text or (check and now != text):
-        print(f"{PAGE.relative_to(TOP)}: its table is not that of {DATA.relative_to(TOP)}: tools/bench_page.py --table")
-        return False
-    if not check:
-        PAGE.write_text(now)
-    return True
+    """docs/bench.md has it. False: check, and it has another."""
+    return versus.put_table(PAGE, table(data), (BEGIN, END), check, f"{DATA.relative_to(TOP)}: tools/bench_page.py --table")
 
 
 def main():

@@ -335,19 +335,23 @@ def table(data, words):
     return "\n".join([*lines, "", words["filled"].format(", ".join("`%s`" % run for run in data["runs"]), data["rounds"])])
 
 
-def write_table(data, check):
-    """Both READMEs have it between two comments. False: check, and one has another."""
-    good = True
-    for name, words in WORDS.items():
-        path = TOP / name
-        text = path.read_text()
-        now = re.sub(f"{BEGIN}\n.*?{END}", lambda m: f"{BEGIN}\n{table(data, words)}\n{END}", text, flags=re.S)
-        if BEGIN not in text or (check and now != text):
-            print(f"{name}: its table is not that of {DATA.relative_to(TOP)}: tools/versus.py --table")
-            good = False
-        elif not check:
-            path.write_text(now)
+def put_table(page, lines, marks, check, remedy):
+    """`lines` between the two comments of the page. False: check, and it has another, or there are no comments."""
+    begin, end = marks
+    text = page.read_text()
+    now = re.sub(f"{begin}\n.*?{end}", lambda m: f"{begin}\n{lines}\n{end}", text, flags=re.S)
+    good = begin in text and end in text and not (check and now != text)
+    if not good:
+        print(f"{page.relative_to(TOP)}: its table is not that of {remedy}")
+    elif not check:
+        page.write_text(now)
     return good
+
+
+def write_table(data, check):
+    """Both READMEs have it. False: check, and one has another."""
+    remedy = f"{DATA.relative_to(TOP)}: tools/versus.py --table"
+    return all([put_table(TOP / name, table(data, words), (BEGIN, END), check, remedy) for name, words in WORDS.items()])
 
 
 def main():
