@@ -19,9 +19,9 @@ typedef struct Places {
     VEC(Place) at; /* number n is at[n - 1] */
     PlaceSlot *slot;
     size_t nslot;
-    SourceId
-        last[16]; /* of the chain interned last, outermost first: the next one begins like it */
-    Map lines;    /* Text -> the lines that end before each block of it */
+    Map lines;      /* Text -> the lines that end before each block of it */
+    uint32_t round; /* how often it was made or forgotten: Where.id holds in this one */
+    uint32_t kinds; /* bit 1 << WhereKind: there is such a place */
 } Places;
 
 static Places *places(Ctx *cx)
@@ -29,6 +29,7 @@ static Places *places(Ctx *cx)
     if (!cx->places) {
         keep_begin(cx);
         cx->places = new(cx, Places);
+        cx->places->round = 1;
         keep_end(cx);
     }
     return cx->places;
@@ -42,7 +43,8 @@ void places_forget(Ctx *cx)
         return;
     ps->at.n = 0;
     ps->lines = (Map){ 0 };
-    memset(ps->last, 0, sizeof ps->last);
+    ps->kinds = 0;
+    ps->round++;
     if (ps->nslot)
         memset(ps->slot, 0, ps->nslot * sizeof *ps->slot);
 }
@@ -106,17 +108,17 @@ static SourceId place_intern(Ctx *cx, Place p)
         return p.up;
     uint32_t hash = place_hash(&p);
     PlaceSlot *slot = find_slot(ps, &p, hash);
+    ps->kinds |= 1u << p.kind;
     if (!slot->id && vec_push(cx, &ps->at, p))
         *slot = (PlaceSlot){ (SourceId)ps->at.n, hash };
     return slot->id ? slot->id : p.up;
 }
 
-/* The stack is walked outermost first, by reversing the list in place for a moment: calls nest
- * deeper than C should. */
-static Where *reversed(Where *w)
+/* The stack is walked outermost first, by reversing the list in place for a moment, from w up to
+ * `end` and in front of `back`: calls nest deeper than C should. */
+static Where *reversed(Where *w, const Where *end, Where *back)
 {
-    Where *back = NULL;
-    while (w) {
+    while (w != end) {
         Where *up = w->up;
         w->up = back;
         back = w;
@@ -125,21 +127,24 @@ static Where *reversed(Where *w)
     return back;
 }
 
+/* Only records that are new on the stack are looked up: what is around them was, by an earlier
+ * node. */
 SourceId where_intern(Ctx *cx)
 {
     keep_begin(cx);
-    Where *outer = reversed(cx->at);
     Places *ps = places(cx);
-    SourceId id = 0;
-    size_t depth = 0;
-    for (Where *w = outer; w; w = w->up, depth++) {
-        Place p = { id, w->kind, w->name, w->type, w->text, w->start, w->end };
-        SourceId last = depth < COUNT(ps->last) ? ps->last[depth] : 0;
-        id = last && place_same(&ps->at.at[last - 1], &p) ? last : place_intern(cx, p);
-        if (depth < COUNT(ps->last))
-            ps->last[depth] = id;
+    Where *known = cx->at;
+    for (; known; known = known->up)
+        if (known->round == ps->round)
+            break;
+    SourceId id = known ? known->id : 0;
+    Where *outer = reversed(cx->at, known, NULL);
+    for (Where *w = outer; w; w = w->up) {
+        id = place_intern(cx, (Place){ id, w->kind, w->name, w->type, w->text, w->start, w->end });
+        w->id = id;
+        w->round = ps->round;
     }
-    reversed(outer);
+    reversed(outer, NULL, known);
     keep_end(cx);
     return id;
 }
@@ -151,6 +156,8 @@ const Place *place(Ctx *cx, SourceId id)
 
 static Str innermost(Ctx *cx, SourceId id, WhereKind kind)
 {
+    if (!cx->places || !(cx->places->kinds & 1u << kind))
+        return NULL;
     for (const Place *p = place(cx, id); p; p = place(cx, p->up))
         if (p->kind == kind)
             return p->name;

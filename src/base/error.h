@@ -50,6 +50,8 @@ typedef enum {
     WHERE_STATEMENT,
     WHERE_OP
 } WhereKind;
+/* An interned chain: what a node remembers of where it came from. 0 is "nowhere". */
+typedef uint32_t SourceId;
 typedef struct Where {
     struct Where *up;
     WhereKind kind;
@@ -57,10 +59,12 @@ typedef struct Where {
     Str type; /* WHERE_MODULE: the class, "torchvision.models.resnet.BasicBlock"; else NULL */
     const Text *text;
     uint32_t start, end;
+    /* Of where_intern, which no one else writes: the number of the chain up to here, and the round
+     * of evaluation in which it was given. A record that was interned does not change. */
+    SourceId id;
+    uint32_t round;
 } Where;
 
-/* An interned chain: what a node remembers of where it came from. 0 is "nowhere". */
-typedef uint32_t SourceId;
 typedef struct Place {
     SourceId up;
     WhereKind kind;
