@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 enum {
-    ALIGN = 16,
+    ALIGN = 8,
     SMALL_MAX = 64 << 10, /* an allocation of up to this size never fails */
 #ifdef PT2ONNX_FAULTS
     CHUNK_MIN = 8 << 10, /* many small chunks: many places where memory can run out */

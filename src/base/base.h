@@ -44,7 +44,7 @@ typedef struct {
 
 Arena *arena_new(void);                   /* NULL when there is no memory at all */
 void arena_free(Arena *a);                /* NULL is fine */
-void *arena_alloc(Arena *a, size_t size); /* zeroed, aligned to 16; NULL for no memory, of up to 64
+void *arena_alloc(Arena *a, size_t size); /* zeroed, aligned to 8; NULL for no memory, of up to 64
                                            KB the first MB without is given all the same */
 ArenaMark arena_mark(const Arena *a);
 void arena_reset(Arena *a, ArenaMark m); /* everything allocated since the mark is gone */
