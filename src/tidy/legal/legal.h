@@ -33,6 +33,7 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
 Verdict legal_einsum(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_nd(Legal *l, Node *n, Ox *out);
+Verdict legal_max_pool(Legal *l, Node *n, Ox *out);
 Verdict legal_pad(Legal *l, Node *n, Ox *out);
 Verdict legal_range(Legal *l, Node *n, Ox *out);
 Verdict legal_reshape(Legal *l, Node *n, Ox *out);

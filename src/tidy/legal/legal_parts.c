@@ -201,6 +201,90 @@ Verdict legal_split_to_sequence(Legal *l, Node *n, Ox *out)
 
 /* ---- Pad ---- */
 
+/* Is it zeros that n pads, or may it be? */
+static bool pads_zeros(const Node *n)
+{
+    double v = 0;
+    Ox with = in_of(n, 2);
+    return node_is(n, "Pad") && strcmp(node_str(n, "mode", "constant"), "constant") == 0 &&
+        !(with && ox_known_scalar(n->graph, with, &v) && v != 0);
+}
+
+/* The same Pad with the axes that it pads as an input. NULL: before opset 18, and where the axes
+ * are named already or the numbers are not known. */
+static Ox pad_of_axes(const Legal *l, const Node *n)
+{
+    Graph *g = n->graph;
+    const int64_t *pads;
+    int64_t axes[MAX_RANK], of_axes[2 * MAX_RANK];
+    int64_t count;
+    int rank = ox_rank(n->in[0]);
+    size_t padded = 0;
+    if (l->target < 18 || in_of(n, 3) || rank < 0 || !ox_known_ints(g, n->in[1], &pads, &count) ||
+        count != 2 * rank)
+        return NULL;
+    for (int i = 0; i < rank; i++)
+        if (pads[i] || pads[rank + i])
+            axes[padded++] = i;
+    for (size_t i = 0; i < padded; i++) {
+        of_axes[i] = pads[axes[i]];
+        of_axes[padded + i] = pads[rank + axes[i]];
+    }
+    Ox each = ox_ints(g, of_axes, 2 * padded);
+    return ox_make(g, "Pad", INPUTS(n->in[0], each, in_of(n, 2), ox_ints(g, axes, padded)), n->attr,
+                   (size_t)n->n_attr);
+}
+
+static bool own_padding(const Node *n)
+{
+    const int64_t *pads;
+    size_t count = 0;
+    if (!node_ints(n, "pads", &pads, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (pads[i])
+            return true;
+    return false;
+}
+
+/* n's attributes with auto_pad="VALID" in place of padding by numbers; their count, or 0 without
+ * memory. */
+static size_t valid_attrs(Legal *l, const Node *n, Attr **out)
+{
+    Attr *attr = new_array(l->cx, Attr, n->n_attr + 1);
+    size_t count = 0;
+    *out = attr;
+    if (!attr)
+        return 0;
+    for (int i = 0; i < n->n_attr; i++)
+        if (strcmp(n->attr[i].name, "pads") != 0 && strcmp(n->attr[i].name, "auto_pad") != 0)
+            attr[count++] = n->attr[i];
+    attr[count++] = STRING("auto_pad", str_of(l->cx, "VALID"));
+    return count;
+}
+
+/* The maximum over padded zeros: ONNX Runtime 1.31's Pad_Fusion makes them padding of the MaxPool,
+ * which is the least number. It leaves alone a pooling whose auto_pad is set and a Pad that names
+ * its axes. */
+Verdict legal_max_pool(Legal *l, Node *n, Ox *out)
+{
+    Ox x = n->in[0];
+    bool not_set = strcmp(node_str(n, "auto_pad", "NOTSET"), "NOTSET") == 0;
+    Attr *attr = n->attr;
+    size_t n_attr = (size_t)n->n_attr;
+    if (!not_set || x->kind != OX_NODE || !pads_zeros(x->node))
+        return AS_IT_IS;
+    if (own_padding(n) || node_int(n, "ceil_mode", 0))
+        x = pad_of_axes(l, x->node);
+    else
+        n_attr = valid_attrs(l, n, &attr);
+    if (!x)
+        return AS_IT_IS;
+    if (!attr || !ox_make_n(n->graph, "MaxPool", INPUTS(x), attr, n_attr, out, (size_t)n->n_out))
+        return REFUSED;
+    return CHANGED;
+}
+
 /* Pad takes integers from 11 on. Before, legal_types.c casts those that a double holds. */
 Verdict legal_pad(Legal *l, Node *n, Ox *out)
 {

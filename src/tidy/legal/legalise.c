@@ -500,6 +500,7 @@ static const LegalOp legal_ops[] = {
     { "LogSoftmax", 13, legal_softmax },
     { "MatMul", ONNX_LAST_TARGET + 1, legal_matmul },
     { "Max", 12, legal_extreme },
+    { "MaxPool", ONNX_LAST_TARGET + 1, legal_max_pool },
     { "Min", 12, legal_extreme },
     { "Mod", 10, legal_mod },
     { "Mul", ONNX_LAST_TARGET + 1, legal_mul },
