@@ -74,13 +74,19 @@ class Result:
         return tuple(as_torch(x) for x in outputs.values())
 
 
+def remove(folder, process):
+    """Not from a forked child, whose parent still uses the folder."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Folder:
     """A temporary folder for the time of a `with`, or as long as this object when it is kept."""
 
     @undisturbed
     def __enter__(self):
         self.name = tempfile.mkdtemp(prefix="pt2onnx-")
-        self.remove, self.kept = weakref.finalize(self, shutil.rmtree, self.name, True), False
+        self.remove, self.kept = weakref.finalize(self, remove, self.name, os.getpid()), False
         return self
 
     @undisturbed
