@@ -39,13 +39,16 @@ static void print_bash_case(const Option *o)
 }
 
 /* One function: what stands before the cursor decides first (--opset wants a number, --mode a
- * word), then what the word begins with. */
+ * word), then what the word begins with. Of `--mode=ev` bash makes three words. */
 static void print_bash(const Option *rows)
 {
     printf("# bash completion of pt2onnx\n"
            "_pt2onnx() {\n"
            "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
            "  compopt -o filenames 2>/dev/null\n"
+           "  if [[ $word == '=' ]]; then word=\n"
+           "  elif [[ $before == '=' ]]; then before=${COMP_WORDS[COMP_CWORD-2]}\n"
+           "  fi\n"
            "  case $before in\n");
     for (int i = 0; i < N_OPTIONS; i++) {
         if (!rows[i].argument)
@@ -92,12 +95,13 @@ static void put_quoted(const char *s, const char *also)
     }
 }
 
-/* '*--input[help]:SPEC: ': a star where it may stand several times; behind the colons what the
- * value is called and how it is found. */
-static void print_zsh_option(const Option *o, const char *dashes, const char *name, int length)
+/* '*--input=[help]:SPEC: ': a star where it may stand several times, `joined` where the value may
+ * follow in the same word; behind the colons what the value is called and how it is found. */
+static void print_zsh_option(const Option *o, const char *dashes, const char *name, int length,
+                             const char *joined)
 {
     bool repeats = o->kind == OPT_LIST || o->kind == OPT_COMMAS;
-    printf("  '%s%s%.*s[", repeats ? "*" : "", dashes, length, name);
+    printf("  '%s%s%.*s%s[", repeats ? "*" : "", dashes, length, name, o->argument ? joined : "");
     put_quoted(o->help, "[]:\\");
     printf("]");
     if (o->argument)
@@ -114,7 +118,7 @@ static void print_zsh_option(const Option *o, const char *dashes, const char *na
     printf("' \\\n");
 }
 
-/* _arguments gets a line for each option, `'--mode[help]:MODE:(eval saved)'`, and a function for
+/* _arguments gets a line for each option, `'--mode=[help]:MODE:(eval saved)'`, and a function for
  * the words that are no options. */
 static void print_zsh(const Option *rows)
 {
@@ -131,11 +135,11 @@ static void print_zsh(const Option *rows)
     print_words(manual_shells, " ");
     printf(";;\n    *) _files -g '*.(pt|pt2|ptl|onnx)';;\n  esac\n}\n_arguments \\\n");
     for (int i = 0; i < N_OPTIONS; i++) {
-        print_zsh_option(&rows[i], "--", rows[i].name, (int)strlen(rows[i].name));
+        print_zsh_option(&rows[i], "--", rows[i].name, (int)strlen(rows[i].name), "=");
         if (rows[i].letter)
-            print_zsh_option(&rows[i], "-", &rows[i].letter, 1);
+            print_zsh_option(&rows[i], "-", &rows[i].letter, 1, "+");
     }
-    printf("  '*::word:_pt2onnx_words'\n");
+    printf("  '*:word:_pt2onnx_words'\n");
 }
 
 /* A command `complete` for each word: -x wants a value that is no file, -r -F one that is. */
@@ -183,39 +187,89 @@ static void put_powershell(const char *s)
     putchar('\'');
 }
 
-/* Rows of a table: the word, what it means, and the words that may follow. */
+/* @{ Name = '--mode'; Value = 'MODE'; Words = @('eval', 'saved'); Help = '..' }: the word, what the
+ * value behind it is called, those that are known, and what the word means. */
+static void print_powershell_row(const char *dashes, const char *name, int length,
+                                 const char *value, const char *const *words, const char *help)
+{
+    static const char *const none[] = { NULL };
+    const char *const *known = words ? words : none;
+    printf("    @{ Name = '%s%.*s'; Value = '%s'; Words = @(", dashes, length, name,
+           value ? value : "");
+    for (int i = 0; known[i]; i++)
+        printf("%s'%s'", i ? ", " : "", known[i]);
+    printf("); Help = ");
+    put_powershell(help);
+    printf(" }\n");
+}
+
+static void print_powershell_options(const Option *rows)
+{
+    for (int i = 0; i < N_OPTIONS; i++) {
+        const Option *o = &rows[i];
+        print_powershell_row("--", o->name, (int)strlen(o->name), o->argument, o->words, o->help);
+        if (o->letter)
+            print_powershell_row("-", &o->letter, 1, o->argument, o->words, o->help);
+    }
+}
+
+static void print_powershell_commands(void)
+{
+    for (int i = 0; i < N_COMMANDS; i++) {
+        const Command *c = &commands[i];
+        const char *const *words = NULL;
+        if (c->action == DO_HELP)
+            words = manual_topics;
+        else if (c->action == DO_COMPLETIONS)
+            words = manual_shells;
+        print_powershell_row("", c->name, (int)strlen(c->name), c->argument, words, c->help);
+    }
+}
+
+/* One block, called with the word at the cursor. `$asks` is the option or command whose value that
+ * word is, in "--mode=ev" too. A block that offers nothing lets PowerShell offer files. */
 static void print_powershell(const Option *rows)
 {
-    printf("# PowerShell completion of pt2onnx\n$pt2onnxOptions = @(\n");
-    for (int i = 0; i < N_OPTIONS; i++) {
-        printf("  @{ Name = '--%s'; Words = '", rows[i].name);
-        if (rows[i].kind == OPT_CHOICE)
-            print_words(rows[i].words, " ");
-        printf("'; Help = ");
-        put_powershell(rows[i].help);
-        printf(" }\n");
-    }
-    printf(")\n$pt2onnxCommands = @(\n");
-    for (int i = 0; i < N_COMMANDS; i++) {
-        printf("  @{ Name = '%s'; Help = ", commands[i].name);
-        put_powershell(commands[i].help);
-        printf(" }\n");
-    }
-    printf(
-        ")\n"
-        "Register-ArgumentCompleter -Native -CommandName pt2onnx -ScriptBlock {\n"
-        "  param($word, $line, $at)\n"
-        "  $all = @($line.CommandElements | ForEach-Object { $_.ToString() })\n"
-        "  $before = if ($word -eq '') { $all[-1] } elseif ($all.Count -gt 1) { $all[-2] }\n"
-        "  $option = $pt2onnxOptions | Where-Object { $_.Name -eq $before -and $_.Words }\n"
-        "  if ($option) {\n"
-        "    $option.Words -split ' ' | Where-Object { $_ -like \"$word*\" } | ForEach-Object {\n"
-        "      [System.Management.Automation.CompletionResult]::new($_) }\n"
-        "    return\n  }\n"
-        "  $rows = if ($word -like '-*') { $pt2onnxOptions } else { $pt2onnxCommands }\n"
-        "  $rows | Where-Object { $_.Name -like \"$word*\" } | ForEach-Object {\n"
-        "    [System.Management.Automation.CompletionResult]::new("
-        "$_.Name, $_.Name, 'ParameterValue', $_.Help) }\n}\n");
+    printf("# PowerShell completion of pt2onnx\n"
+           "Register-ArgumentCompleter -Native -CommandName pt2onnx -ScriptBlock {\n"
+           "  param($word, $line, $at)\n"
+           "  $options = @(\n");
+    print_powershell_options(rows);
+    printf("  )\n  $commands = @(\n");
+    print_powershell_commands();
+    fputs("  )\n"
+          "  $before = @($line.CommandElements | Where-Object { $_.Extent.EndOffset -lt $at } |\n"
+          "    ForEach-Object { $_.ToString() })\n"
+          "  $asks = $before[-1]\n"
+          "  $begin = ''\n"
+          "  if ($word -match '^(--[a-z-]+)=(.*)$') {\n"
+          "    $asks = $Matches[1]\n"
+          "    $word = $Matches[2]\n"
+          "    $begin = \"$asks=\"\n"
+          "  }\n"
+          "  $row = @($options | Where-Object { $_.Value -and $_.Name -ceq $asks })\n"
+          "  if ($before.Count -eq 2) {\n"
+          "    $row += @($commands | Where-Object { $_.Words -and $_.Name -ceq $asks })\n"
+          "  }\n"
+          "  $offered = @()\n"
+          "  if ($row) {\n"
+          "    $offered = @($row[0].Words | ForEach-Object { @{ Name = $_; Help = $_ } })\n"
+          "  } elseif ($word.StartsWith('-')) {\n"
+          "    $offered = $options\n"
+          "  } elseif ($before.Count -eq 1) {\n"
+          "    $offered = $commands\n"
+          "  }\n"
+          "  $offered | Where-Object { $_.Name.StartsWith($word) } | ForEach-Object {\n"
+          "    [System.Management.Automation.CompletionResult]::new(\n"
+          "      $begin + $_.Name, $_.Name, 'ParameterValue', $_.Help)\n"
+          "  }\n"
+          "  if (-not $row -and -not $word.StartsWith('-')) {\n"
+          "    [System.Management.Automation.CompletionCompleters]::CompleteFilename($word) |\n"
+          "      Where-Object { $_.ResultType -eq 'ProviderContainer' -or\n"
+          "        $_.ListItemText -match '\\.(pt|pt2|ptl|onnx)$' }\n"
+          "  }\n"
+          "}\n",
+          stdout);
 }
 
 /* ---- which ---- */
