@@ -56,11 +56,11 @@ slim:                   ## what onnxslim and onnxsim would remove from the cache
 	$(MAKE) --no-print-directory build
 	$(T213) tools/slim.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)')
 
-runtimes:               ## nodes, tools and time of our files, and of torch.onnx's, resumable: ONLY=t5,bert OPSETS=18,20 THREADS=1,2; READERS=1 for what other programs read
+runtimes:               ## nodes, tools and time of our files, and of torch.onnx's, resumable: ONLY=t5,bert OPSETS=18,20 THREADS=1,2; KEEP=1 fills README's table, AGAIN=NAME races anew; READERS=1 for what other programs read
 	tools/setup runtimes
 	$(if $(READERS),tools/setup readers)
 	$(MAKE) --no-print-directory build
-	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS)) $(if $(READERS),--readers $(patsubst 1,'',$(READERS)))
+	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(AGAIN),--again '$(AGAIN)') $(if $(KEEP),--keep) $(if $(READERS),--readers $(patsubst 1,'',$(READERS)))
 
 weights:                ## --weights-type beside three other converters, resumable: ONLY=gpt2,resnet18 LARGE=1 for 1.2 GB too
 	tools/setup weights

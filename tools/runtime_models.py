@@ -5,8 +5,10 @@
 
 trace saves the traced model, with OUT.npz beside it: its inputs and PyTorch's results. ts and dy are torch.onnx's two exporters.
 """
+import inspect
 import logging
 import os
+import re
 import sys
 import warnings
 
@@ -129,7 +131,209 @@ def gru_bi2():
     return First(nn.GRU(64, 128, num_layers=2, bidirectional=True, batch_first=True)), (torch.randn(4, 20, 64),)
 
 
-MODELS = {f.__name__: f for f in (resnet18, mobilenet, hf_vit, distilbert, bert, gpt2, llama, t5_encoder, t5, whisper, lstm_bi2, gru_bi2)}
+class Detections(nn.Module):
+    """Boxes and scores of a detector of transformers, side by side."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, x):
+        found = self.model(pixel_values=x)
+        return torch.cat([found.logits, found.pred_boxes], -1)
+
+
+def yolos():
+    import transformers as t
+    config = t.YolosConfig(hidden_size=192, num_attention_heads=3, intermediate_size=768, image_size=[224, 224], num_detection_tokens=100)
+    return Detections(t.YolosForObjectDetection(config)), (picture(),)
+
+
+def detr():
+    import transformers as t
+    layers = {"d_model": 128, "encoder_layers": 3, "decoder_layers": 3, "encoder_attention_heads": 4, "decoder_attention_heads": 4,
+              "encoder_ffn_dim": 512, "decoder_ffn_dim": 512}
+    backbone = t.ResNetConfig(embedding_size=32, hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="basic", out_features=["stage4"])
+    return Detections(t.DetrForObjectDetection(t.DetrConfig(use_timm_backbone=False, backbone=None, backbone_config=backbone, **layers))), (picture(),)
+
+
+def rt_detr():
+    import transformers as t
+    backbone = t.RTDetrResNetConfig(embedding_size=32, hidden_sizes=[64, 128, 256, 512], depths=[2, 2, 2, 2], layer_type="bottleneck",
+                                    out_features=["stage2", "stage3", "stage4"])
+    config = t.RTDetrConfig(backbone_config=backbone, encoder_in_channels=[128, 256, 512], d_model=128, encoder_hidden_dim=128, encoder_ffn_dim=256,
+                            decoder_in_channels=[128, 128, 128], decoder_ffn_dim=256, decoder_layers=3, num_queries=100)
+    return Detections(t.RTDetrForObjectDetection(config)), (picture(),)
+
+
+class Block(nn.Sequential):
+    def __init__(self, before, after, size, stride=1):
+        super().__init__(nn.Conv2d(before, after, size, stride, size // 2, bias=False), nn.BatchNorm2d(after), nn.SiLU())
+
+
+class Split(nn.Module):
+    """Half of the channels through two convolutions and a residual sum, all of them side by side again."""
+
+    def __init__(self, width):
+        super().__init__()
+        half = width // 2
+        self.enter, self.inner, self.leave = Block(width, width, 1), nn.Sequential(Block(half, half, 3), Block(half, half, 3)), Block(width + half, width, 1)
+
+    def forward(self, x):
+        left, right = self.enter(x).chunk(2, 1)
+        return self.leave(torch.cat([left, right, right + self.inner(right)], 1))
+
+
+class GridDetector(nn.Module):
+    """A one-stage detector: two scales of a pyramid, boxes from a grid and anchors."""
+
+    def __init__(self, classes=20):
+        super().__init__()
+        self.each = classes + 5
+        self.stem = nn.Sequential(Block(3, 16, 3, 2), Block(16, 32, 3, 2), Split(32), Block(32, 64, 3, 2), Split(64))
+        self.middle, self.deep = nn.Sequential(Block(64, 128, 3, 2), Split(128)), nn.Sequential(Block(128, 256, 3, 2), Split(256), Block(256, 128, 1))
+        self.joined, self.heads = nn.Sequential(Block(256, 128, 1), Split(128)), nn.ModuleList(nn.Conv2d(128, 3 * self.each, 1) for _ in range(2))
+        self.register_buffer("anchors", torch.rand(2, 3, 2) * 100 + 10)
+
+    def boxes(self, y, anchors, stride):
+        n, _, h, w = y.shape
+        y = y.view(n, 3, self.each, h, w).permute(0, 1, 3, 4, 2).sigmoid()
+        ys, xs = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+        xy = (y[..., :2] * 2 - 0.5 + torch.stack((xs, ys), -1)) * stride
+        wh = (y[..., 2:4] * 2) ** 2 * anchors.view(1, 3, 1, 1, 2)
+        return torch.cat((xy - wh / 2, xy + wh / 2, y[..., 4:]), -1).flatten(1, 3)
+
+    def forward(self, x):
+        middle = self.middle(self.stem(x))
+        deep = self.deep(middle)
+        fine = self.joined(torch.cat([nn.functional.interpolate(deep, scale_factor=2.0, mode="nearest"), middle], 1))
+        return torch.cat([self.boxes(self.heads[0](fine), self.anchors[0], 16), self.boxes(self.heads[1](deep), self.anchors[1], 32)], 1)
+
+
+def grid_detector():
+    return GridDetector(), (picture(),)
+
+
+class Unet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        def two(before, after):
+            return nn.Sequential(nn.Conv2d(before, after, 3, padding=1), nn.GroupNorm(4, after), nn.ReLU(), nn.Conv2d(after, after, 3, padding=1), nn.LeakyReLU(0.1))
+        self.down, self.up = nn.ModuleList([two(3, 16), two(16, 32), two(32, 64)]), nn.ModuleList([two(96, 32), two(48, 16)])
+        self.last = nn.Conv2d(16, 5, 1)
+
+    def forward(self, x):
+        a = self.down[0](x)
+        b = self.down[1](nn.functional.max_pool2d(a, 2))
+        c = self.down[2](nn.functional.avg_pool2d(b, 2))
+        for up, beside in zip(self.up, (b, a)):
+            c = up(torch.cat([nn.functional.interpolate(c, size=beside.shape[2:], mode="bilinear", align_corners=False), beside], 1))
+        return self.last(c)
+
+
+def unet():
+    return Unet(), (torch.randn(1, 3, 96, 96),)
+
+
+def convnext():
+    import transformers as t
+    return Named(t.ConvNextModel(t.ConvNextConfig(depths=[2, 2, 4, 2], hidden_sizes=[48, 96, 192, 384])), "pixel_values"), (picture(),)
+
+
+def graph(nodes=300, edges=1500, width=64):
+    return torch.randn(nodes, width), torch.randint(0, nodes, (2, edges))
+
+
+class Convolved(nn.Module):
+    """Kipf and Welling's layer: neighbours' sums, weighted by the degrees of both ends."""
+
+    def __init__(self, before, after):
+        super().__init__()
+        self.fc = nn.Linear(before, after)
+
+    def forward(self, x, edges):
+        degree = torch.ones(x.shape[0]).scatter_add(0, edges[1], torch.ones(edges.shape[1]))
+        scale, x = degree.rsqrt(), self.fc(x)
+        messages = x[edges[0]] * (scale[edges[0]] * scale[edges[1]]).unsqueeze(1)
+        return torch.zeros_like(x).index_add(0, edges[1], messages) + x / degree.unsqueeze(1)
+
+
+class Attended(nn.Module):
+    """Attention over the edges that end in a node."""
+
+    def __init__(self, before, heads, each):
+        super().__init__()
+        self.heads, self.fc = heads, nn.Linear(before, heads * each)
+        self.source, self.target = nn.Parameter(torch.randn(heads, each)), nn.Parameter(torch.randn(heads, each))
+
+    def forward(self, x, edges):
+        h = self.fc(x).view(x.shape[0], self.heads, -1)
+        e = nn.functional.leaky_relu((h * self.source).sum(-1)[edges[0]] + (h * self.target).sum(-1)[edges[1]], 0.2)
+        where = edges[1].unsqueeze(-1).expand_as(e)
+        top = torch.zeros(x.shape[0], self.heads).scatter_reduce(0, where, e, "amax", include_self=False)
+        e = (e - top[edges[1]]).exp()
+        total = torch.zeros(x.shape[0], self.heads).scatter_add(0, where, e)
+        return torch.zeros_like(h).index_add(0, edges[1], h[edges[0]] * (e / (total[edges[1]] + 1e-16)).unsqueeze(-1)).flatten(1)
+
+
+class Layers(nn.Module):
+    def __init__(self, *layers):
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, x, edges):
+        for layer in self.layers[:-1]:
+            x = nn.functional.elu(layer(x, edges))
+        return self.layers[-1](x, edges)
+
+
+def gcn():
+    return Layers(Convolved(64, 128), Convolved(128, 128), Convolved(128, 16)), graph()
+
+
+def gat():
+    return Layers(Attended(64, 4, 32), Attended(128, 4, 32), Attended(128, 1, 16)), graph()
+
+
+class Continuous(nn.Module):
+    """Energies of atoms from distances to their neighbours, as SchNet has them."""
+
+    def __init__(self, width=64, basis=32, layers=3):
+        super().__init__()
+        self.kinds, self.width = nn.Embedding(20, width), width
+        self.register_buffer("centres", torch.linspace(0, 5, basis))
+        self.filters = nn.ModuleList(nn.Sequential(nn.Linear(basis, width), nn.Softplus(), nn.Linear(width, width)) for _ in range(layers))
+        self.updates = nn.ModuleList(nn.Sequential(nn.Linear(width, width), nn.Softplus(), nn.Linear(width, width)) for _ in range(layers))
+        self.energy = nn.Sequential(nn.Linear(width, 32), nn.Softplus(), nn.Linear(32, 1))
+
+    def forward(self, kinds, positions, edges):
+        x = self.kinds(kinds)
+        far = (positions[edges[0]] - positions[edges[1]]).norm(dim=1)
+        basis = torch.exp(-10 * (far.unsqueeze(1) - self.centres) ** 2)
+        cut = (0.5 * (torch.cos(far * 0.628) + 1) * (far < 5)).unsqueeze(1)
+        for filters, update in zip(self.filters, self.updates):
+            x = x + update(torch.zeros_like(x).index_add(0, edges[1], x[edges[0]] * filters(basis) * cut))
+        return self.energy(x)
+
+
+def schnet():
+    return Continuous(), (torch.randint(0, 20, (100,)), torch.rand(100, 3) * 5, torch.randint(0, 100, (2, 1200)))
+
+
+CORPUS = (resnet18, mobilenet, convnext, unet, hf_vit, distilbert, bert, gpt2, llama, t5_encoder, t5, whisper, yolos, detr, rt_detr, grid_detector, lstm_bi2, gru_bi2,
+          gcn, gat, schnet)
+MODELS = {f.__name__: f for f in CORPUS}
+
+
+def source_of(name):
+    """The text that a model comes from: its function, and what of this file that names, and so on. Its exports are of use as long as it stays."""
+    found, todo = {}, [name, "made", "main"]
+    while todo:
+        thing = globals().get(todo.pop())
+        if getattr(thing, "__module__", None) == __name__ and hasattr(thing, "__qualname__") and thing.__name__ not in found:
+            found[thing.__name__] = inspect.getsource(thing)
+            todo += re.findall(r"\w+", found[thing.__name__])
+    return "\n".join(found[n] for n in sorted(found))
 
 
 def made(name):

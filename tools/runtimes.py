@@ -2,13 +2,17 @@
 """How do our files run, beside those of torch.onnx's two exporters (ts, dy)? Each model of tools/runtime_models.py, as three files.
 
     tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--rounds 40]
-
+    .. --rounds 0               no races, all else: a later run has only these left
+    .. --keep                   the figures into docs/data/runtimes.json as well, and the table of both READMEs
+    tools/runtimes.py --table   write that table from docs/data/runtimes.json; --check: is it there?
     tools/runtimes.py --pt2onnx build/pt2onnx --readers [--only PATTERN,..]     what other programs make of our files (tools/readers.py)
 
 Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
 optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
-too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the faster
-of the two others, as the files are and through onnxslim and the optimizer where these help. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime. Exit code 1 where
+too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the
+faster of the two others, as the files are and through onnxslim and the optimizer where these help; last, a line for each opset and number of
+threads: median and worst. A race is run in two processes (what memory a session gets moves its time by 2 %), of a few seconds each. Resumable:
+exports and what was found out about a file are kept in the cache, a time for these files and this runtime; --again races anew. Exit code 1 where
 ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
 where a reader fails or is wrong, does better with the file of ts (of dy where ts exports none), and KNOWN does not say why.
 """
@@ -33,6 +37,9 @@ TOLERANCE = 1e-4                    # of the largest absolute value
 SLOWEST = 1.03                      # our time, of the fastest other file's
 SLIM_MOST = 0.01                    # of our nodes
 LIMIT = 900                         # seconds for one step of one file
+RACES = 2
+SECONDS, FEWEST = 2.5, 8            # a race ends after so long, but not before so many rounds
+DATA = os.path.join(TOP, "docs", "data", "runtimes.json")
 
 
 # ---- in a process of its own: one file, or one race of several ----
@@ -121,8 +128,10 @@ def race(paths, values, threads, rounds):
         s = session(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL, threads)
         runners.append((s, feeds_of(s, values)))
         s.run(None, runners[-1][1])
-    times = [[] for _ in paths]
+    times, began = [[] for _ in paths], time.perf_counter()
     for turn in range(rounds):
+        if turn >= FEWEST and time.perf_counter() - began > SECONDS:
+            break
         for k in range(len(paths)):
             which = (k + turn) % len(paths)
             s, feeds = runners[which]
@@ -157,6 +166,12 @@ def digest(*paths):
     return h.hexdigest()[:20]
 
 
+def looked_by():
+    """What stands for the code that looks at a file."""
+    import inspect
+    return hashlib.sha256("".join(map(inspect.getsource, (nodes, session, run_of, shapes_of, skips_of, look))).encode()).hexdigest()[:20]
+
+
 class Record:
     """What has been found out, by a key that names all that it depends on."""
 
@@ -187,6 +202,16 @@ def own_process(*words):
 
 
 # ---- files ----
+
+def folder_of(name):
+    """Where the files of a model are kept, as long as it and torch stay what they are."""
+    import runtime_models
+    import torch
+    made_of = hashlib.sha256(runtime_models.source_of(name).encode()).hexdigest()[:12]
+    folder = os.path.join(CACHE, "runtimes", "%s-%s-%s" % (name, made_of, torch.__version__))
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
 
 def exported(folder, how, name, opset):
     """The file of a model, made where it is not there; None where the exporter fails, which is kept too."""
@@ -306,7 +331,7 @@ def failures(name, found, slim_left):
 
 
 def report(opset, threads, results):
-    """The tables of one opset and number of threads, and what falls short."""
+    """The tables of one opset and number of threads, and what falls short; {"median": .., ..} and whether nothing does."""
     def rows(key):
         return [(n, {h: f.get(key) if isinstance(f, dict) else f for h, f in r["found"].items()}) for n, r in results.items()]
     print("\n==== opset %d, %d thread%s ====" % (opset, threads, "s" * (threads > 1)))
@@ -314,12 +339,16 @@ def report(opset, threads, results):
                        ("off, in a default session", "default"), ("symbolic_shape_infer", "shapes"), ("SkipLayerNormalization by the optimizer", "skips")):
         print(table(title, rows(key)))
     plain = {n: {h: t for h, t in r["times"].items() if "/" not in h} for n, r in results.items()}
-    for title, times in (("time, of the faster of ts and dy", plain), ("the same, through tools where they help", {n: best(r["times"]) for n, r in results.items()})):
+    figures = {"left": least_left(results)}
+    for key, title, times in (("plain", "time, of the faster of ts and dy", plain),
+                              ("tools", "the same, through tools where they help", {n: best(r["times"]) for n, r in results.items()})):
         timed = [(n, ratios(t)) for n, t in times.items()]
         print(table(title, timed))
-        ours = [t["ours"] for _, t in timed if t]
+        ours = {n: round(t["ours"], 4) for n, t in timed if t}
         if ours:
-            print("ours: median %.3f, worst %.3f" % (statistics.median(ours), max(ours)))
+            worst = max(ours, key=ours.get)
+            figures[key] = {"median": round(statistics.median(ours.values()), 4), "worst": ours[worst], "model": worst, "models": ours}
+            print("ours: median %.3f, worst %.3f" % (figures[key]["median"], ours[worst]))
         short = [n for n, t in timed if t and t["ours"] > SLOWEST]
         if short:
             print("over %.2f: %s" % (SLOWEST, ", ".join(short)))
@@ -328,7 +357,96 @@ def report(opset, threads, results):
         print("%-44s%9s%9s" % (n, cell(r["slim"].get("onnxslim")), cell(r["slim"].get("onnxsim"))))
     short = [line for n, r in results.items() for line in failures(n, r["found"], r["slim"])]
     print("\n".join(["", *short]))
-    return not short
+    return figures, not short
+
+
+def least_left(results):
+    """{model: (nodes left of ours, the fewest left of another file)} where there is another."""
+    out = {}
+    for name, r in results.items():
+        left = {h: f["left"] for h, f in r["found"].items() if isinstance(f, dict) and "left" in f}
+        others = [n for h, n in left.items() if h != "ours"]
+        if others and "ours" in left:
+            out[name] = (left["ours"], min(others))
+    return out
+
+
+# ---- the table of README ----
+
+BEGIN, END = "<!-- runtimes -->", "<!-- /runtimes -->"
+WORDS = {
+    "README.md": {"lead": "The files that result, in ONNX Runtime, beside those that torch.onnx's two exporters make of the same models (below 1: ours is faster):",
+                  "head": "of the faster of torch.onnx's two exporters", "opset": "opset %s", "plain": "time, threads: %s; median of %d (worst)",
+                  "tools": "the same, each through onnxslim and the transformers optimizer", "left": "nodes that a session leaves, ours / the fewest",
+                  "filled": "Filled by `make runtimes OPSETS=%s THREADS=%s KEEP=1`, with ONNX Runtime %s and torch %s."},
+    "README.zh-CN.md": {"lead": "得到的文件在 ONNX Runtime 里，与 torch.onnx 的两个导出器对同样模型写出的文件相比（小于 1：我们的更快）：",
+                        "head": "与 torch.onnx 两个导出器中较快者之比", "opset": "opset %s", "plain": "时间，线程数：%s；%d 个模型的中位数（最差）",
+                        "tools": "同上，各自先经过 onnxslim 和 transformers 优化器", "left": "会话留下的节点，我们的 / 最少的",
+                        "filled": "由 `make runtimes OPSETS=%s THREADS=%s KEEP=1` 填写，ONNX Runtime %s，torch %s。"},
+}
+
+
+def row(*cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def readme_table(data, words):
+    """data: {"runs": {"18/1": figures}, ..}"""
+    runs = {tuple(key.split("/")): f for key, f in data["runs"].items()}
+    opsets, threads = (sorted({k[i] for k in runs}, key=int) for i in (0, 1))
+    lines = [words["lead"], "", row(words["head"], *(words["opset"] % v for v in opsets)), "|" + "---|" * (1 + len(opsets))]
+    for t in threads:
+        for kind in ("plain", "tools"):
+            found = [runs[v, t].get(kind) for v in opsets]
+            title = words[kind] % (t, max(len(f["models"]) for f in found if f)) if kind == "plain" else words[kind]
+            lines.append(row(title, *("%.2f (%.2f, %s)" % (f["median"], f["worst"], f["model"]) if f else "–" for f in found)))
+    left = [runs[v, threads[0]]["left"].values() for v in opsets]
+    lines.append(row(words["left"], *("{:,} / {:,}".format(*map(sum, zip(*pairs))) if pairs else "–" for pairs in left)))
+    return "\n".join([*lines, "", words["filled"] % (",".join(opsets), ",".join(threads), data["versions"]["onnxruntime"], data["versions"]["torch"])])
+
+
+def write_readmes(data, check):
+    """Both READMEs have the table between two comments; nothing, as long as no figures are kept. False: check, and one has another."""
+    good = True
+    for name, words in WORDS.items():
+        path = os.path.join(TOP, name)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        before, begin, rest = text.partition(BEGIN + "\n")
+        _, end, after = rest.partition(END)
+        now = before + begin + (readme_table(data, words) + "\n" if data else "") + end + after
+        if not begin or not end or (check and now != text):
+            print("%s: its table is not that of docs/data/runtimes.json: tools/runtimes.py --table" % name)
+            good = False
+        elif not check:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(now)
+    return good
+
+
+def kept_table(check):
+    if not os.path.exists(DATA):
+        return write_readmes(None, check)
+    with open(DATA, encoding="utf-8") as f:
+        return write_readmes(json.load(f), check)
+
+
+def keep(runs):
+    import onnxruntime
+    import torch
+    versions = {"onnxruntime": onnxruntime.__version__, "torch": torch.__version__.partition("+")[0]}
+    with open(DATA, "w", encoding="utf-8") as f:
+        f.write(json.dumps({"runs": runs, "versions": versions}, indent=1, sort_keys=True) + "\n")
+    return kept_table(False)
+
+
+def summary(runs):
+    """A line for each opset and number of threads."""
+    lines = ["", "%-22s%9s%9s  %-18s%9s%9s  %-18s%9s%9s" % ("opset / threads", "median", "worst", "", "tools", "worst", "", "left", "others")]
+    for key, f in runs.items():
+        cells = [w for kind in ("plain", "tools") for w in ((f[kind]["median"], f[kind]["worst"], f[kind]["model"]) if kind in f else ("-", "-", ""))]
+        lines.append("%-22s%9s%9s  %-18s%9s%9s  %-18s" % (key, *cells) + "%9d%9d" % tuple(sum(n[i] for n in f["left"].values()) for i in (0, 1)))
+    return "\n".join(lines)
 
 
 def is_slow(times):
@@ -338,10 +456,11 @@ def is_slow(times):
 
 
 def raced(record, key, files, race_again):
-    """{how: least seconds}. What looks slow races again, twice at most, as the machine may have been in the way: the least of all runs of each file counts."""
+    """{how: least seconds} of two races. What looks slow races again, twice at most, as the machine may have been in the way: the least of all runs of
+    each file counts."""
     times = {}
-    for turn in range(3):
-        if turn and not is_slow(times):
+    for turn in range(RACES + 2):
+        if turn >= RACES and not is_slow(times):
             break
         got = record.get(key + " again" * turn, race_again)
         if not isinstance(got, list):
@@ -350,18 +469,29 @@ def raced(record, key, files, race_again):
     return times
 
 
+class Progress:
+    """A line before each step, with what is left of the time, by the steps before it."""
+
+    def __init__(self, steps):
+        self.steps, self.done, self.began = steps, 0, time.time()
+
+    def step(self, what):
+        left = (time.time() - self.began) / self.done * (self.steps - self.done) if self.done else None
+        print("%d of %d: %s%s" % (self.done + 1, self.steps, what, "" if left is None else "; about %d min left" % (left / 60 + 1)), file=sys.stderr, flush=True)
+        self.done += 1
+
+
 def results_of(folder, record, o, name, opset, threads):
     import onnxruntime
     import runtime_models
     files = {"ours": converted(folder, o.pt2onnx, name, opset), **{h: exported(folder, h, name, opset) for h in HOWS[1:]}}
     files = {h: f for h, f in files.items() if f}
     values, kind = os.path.join(folder, name + ".pt.npz"), runtime_models.KINDS.get(name, "")
-    about = {h: "%s %s %s" % (digest(f), onnxruntime.__version__, digest(os.path.abspath(__file__))) for h, f in files.items()}
+    about = {h: "%s %s %s" % (digest(f), onnxruntime.__version__, looked_by()) for h, f in files.items()}
     found = {h: record.get("look " + about[h], lambda f=f: own_process("--look", f, values, kind)) for h, f in files.items()}
-    print("%s: running, opset %d, %d threads" % (name, opset, threads), file=sys.stderr, flush=True)
     runners = variants(files, kind)
-    key = "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
-    times = raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
+    key = o.again + "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
+    times = {} if not o.rounds else raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
     left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if "ours" in files else {}
     return {"found": found, "times": times, "slim": left}
 
@@ -462,28 +592,44 @@ def main():
         print(json.dumps(through(*sys.argv[2:])))
         return 0
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    p.add_argument("--pt2onnx", required=True)
+    p.add_argument("--pt2onnx", default=os.path.join(TOP, "build", "pt2onnx"))
+    p.add_argument("--keep", action="store_true", help="into docs/data/runtimes.json and both READMEs; of all models")
+    p.add_argument("--table", action="store_true", help="write the table of docs/data/runtimes.json into both READMEs, no more")
+    p.add_argument("--check", action="store_true", help="is it there? no more")
+    p.add_argument("--again", nargs="?", const=time.strftime("%Y-%m-%d %H:%M:%S "), default="", metavar="NAME",
+                   help="race anew; with the same NAME a stopped run goes on")
     p.add_argument("--only", default="", metavar="PATTERN,..", help="parts of models' names")
     p.add_argument("--opsets", type=numbers, default=[18])
     p.add_argument("--threads", type=numbers, default=[1])
     p.add_argument("--rounds", type=int, default=40)
     p.add_argument("--readers", nargs="?", const="", metavar="PATTERN,..", help="what other programs make of our files; parts of readers' names")
     o = p.parse_args()
+    if o.table or o.check:
+        return 0 if kept_table(o.check) else 1
+    if o.keep and o.only:
+        p.error("--keep is of all models")
+    if o.keep and not o.rounds:
+        p.error("--keep needs races: --rounds")
     import runtime_models
-    import torch
     from corpus import wanted
     o.pt2onnx = os.path.abspath(o.pt2onnx)
-    folder = os.path.join(CACHE, "runtimes", "%s-%s" % (digest(runtime_models.__file__), torch.__version__))
-    os.makedirs(folder, exist_ok=True)
     record = Record(os.path.join(CACHE, "runtimes", "found.jsonl"))
     if o.readers is not None:
         asked = [r for r in READER_NAMES if wanted(o.readers, r)]
-        return 0 if report_readers({n: readings(folder, record, o, n, asked) for n in runtime_models.MODELS if wanted(o.only, n)}) else 1
-    good = True
+        return 0 if report_readers({n: readings(folder_of(n), record, o, n, asked) for n in runtime_models.MODELS if wanted(o.only, n)}) else 1
+    good, runs, names = True, {}, [n for n in runtime_models.MODELS if wanted(o.only, n)]
+    progress = Progress(len(names) * len(o.opsets) * len(o.threads))
     for opset in o.opsets:
         for threads in o.threads:
-            results = {n: results_of(folder, record, o, n, opset, threads) for n in runtime_models.MODELS if wanted(o.only, n)}
-            good &= report(opset, threads, results)
+            results = {}
+            for name in names:
+                progress.step("%s, opset %d, threads: %d" % (name, opset, threads))
+                results[name] = results_of(folder_of(name), record, o, name, opset, threads)
+            runs["%d/%d" % (opset, threads)], fine = report(opset, threads, results)
+            good &= fine
+    print(summary(runs))
+    if o.keep:
+        good &= keep(runs)
     return 0 if good else 1
 
 

@@ -56,10 +56,16 @@ def test_what_looks_slow_races_again(tmp_path):
         left = list(turns)
         record = runtimes.Record(str(tmp_path / ("%d.jsonl" % len(os.listdir(str(tmp_path))))))
         return runtimes.raced(record, "key", ["ours", "ts"], lambda: left.pop(0)), len(left)
-    assert found([1.0, 1.0], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
-    assert found([1.1, 1.0], [1.0, 1.05], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
-    assert found([1.1, 1.0], [1.2, 1.0], [1.05, 1.0], [1.0, 1.0]) == ({"ours": 1.05, "ts": 1.0}, 1)
+    assert found([1.0, 1.0], [1.1, 1.0], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
+    assert found([1.1, 1.0], [1.2, 1.0], [1.0, 1.05], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
+    assert found([1.1, 1.0], [1.2, 1.0], [1.3, 1.0], [1.05, 1.0], [1.0, 1.0]) == ({"ours": 1.05, "ts": 1.0}, 1)
     assert found("failed: x", [1.0, 1.0]) == ({}, 1)
+
+
+def test_a_model_is_kept_by_what_it_is_made_of():
+    import runtime_models
+    source = runtime_models.source_of("gcn")
+    assert all(text in source for text in ("def gcn", "class Convolved", "class Layers", "def made", "def main")) and "class Attended" not in source
 
 
 def test_a_file_goes_through_the_tools(small, tmp_path):
@@ -85,9 +91,32 @@ def test_nodes_of_branches_count():
 
 
 def test_the_tables_name_each_model(capsys):
-    good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {"onnxslim": 1.0}}})
+    figures, good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {"onnxslim": 1.0}}})
     said = capsys.readouterr().out
+    assert figures["left"] == {"net": (8, 8)} and figures["plain"]["worst"] == figures["tools"]["median"] == 0.5
+    assert "18/2" in runtimes.summary({"18/2": figures})
     assert good and "ours: median 0.500, worst 0.500" in said and said.count("\nnet ") == 9
+
+
+def test_kept_figures_fill_both_readmes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runtimes, "TOP", str(tmp_path))
+    monkeypatch.setattr(runtimes, "DATA", str(tmp_path / "runtimes.json"))
+    for name in runtimes.WORDS:
+        (tmp_path / name).write_text("before\n%s\n%s\nafter\n" % (runtimes.BEGIN, runtimes.END))
+    assert runtimes.kept_table(True)                                # no figures, no table
+    results = {"net": {"found": {"ours": FINE, "dy": {**FINE, "left": 9}}, "times": {"ours": 1.0, "dy": 2.0, "dy/slim": 1.25}, "slim": {}}}
+    runs = {"%d/%d" % (opset, threads): runtimes.report(opset, threads, results)[0] for opset in (18, 9) for threads in (1, 2)}
+    assert runtimes.keep(runs) and runtimes.kept_table(True)
+    for name, words in runtimes.WORDS.items():
+        said = (tmp_path / name).read_text()
+        assert said.startswith("before\n") and said.endswith("\nafter\n") and words["lead"] in said
+        assert said.count("| 0.50 (0.50, net) | 0.50 (0.50, net) |") == 2 and said.count("| 0.80 (0.80, net) |") == 2 and "| 8 / 9 | 8 / 9 |" in said
+        assert said.index("opset 9") < said.index("opset 18") and "OPSETS=9,18 THREADS=1,2 KEEP=1" in said
+        (tmp_path / name).write_text(said.replace("0.80", "0.70"))
+        assert not runtimes.kept_table(True) and name in capsys.readouterr().out
+        assert runtimes.kept_table(False) and (tmp_path / name).read_text() == said
+    (tmp_path / "README.md").write_text("no place\n")
+    assert not runtimes.kept_table(False)
 
 
 # ---- other readers ----

@@ -5,6 +5,7 @@
 set -eu
 top=$1
 python3 "$top/tools/versus.py" --check
+python3 "$top/tools/runtimes.py" --check        # what this notices is in tests/python/test_runtimes.py
 
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
