@@ -405,14 +405,14 @@ Value result_list(Op *op, const Ox *at, size_t n)
     return v ? val_list(op->cx, v, (int64_t)n, "Tensor") : val_poison();
 }
 
-/* Is x in the range of this int type? As in PyTorch, an unsigned type takes negative numbers of
- * its range too: -255 fits uint8. */
-static bool int_fits(double x, DType t)
+/* Is x in the range of this int type? As in PyTorch, an unsigned type takes negative ints of its
+ * range too: -255 fits uint8, -255.0 does not. */
+static bool int_fits(double x, DType t, bool whole)
 {
     double end = ldexp(1, 8 * (int)dtype_size(t) - dtype_is_signed(t));
     if (dtype_is_signed(t))
         return x >= -end && x < end;
-    return x > -end && x < end;
+    return (whole ? x > -end : x >= 0) && x < end;
 }
 
 /* The largest finite number of a float type. */
@@ -434,7 +434,7 @@ static bool number_fits(Value v, DType t)
     if (!dtype_is_int(t))
         return !isfinite(x) || fabs(x) <= float_max(t);
     bool same_width = v.tag == V_INT && dtype_size(t) == 8;
-    return same_width || int_fits(x, t);
+    return same_width || int_fits(x, t, v.tag == V_INT);
 }
 
 Ox number_stored(Op *op, Value v, DType t)

@@ -402,6 +402,23 @@ static bool check_kinds(Op *op, unsigned kinds)
     return true;
 }
 
+/* Has the tensor as many dimensions as the memory format that the call asks for? False after
+ * PyTorch's error. */
+static bool fits_memory_format(Op *op)
+{
+    if (!has_param(op, "memory_format"))
+        return true;
+    Value format = arg_value(op, "memory_format");
+    bool volume = format.tag == V_INT && format.i == FORMAT_CHANNELS_LAST_3D;
+    if (!volume && !(format.tag == V_INT && format.i == FORMAT_CHANNELS_LAST))
+        return true;
+    int rank = has_param(op, "self") ? arg_rank(op, "self") : (int)arg_new_sizes(op, "size").n;
+    int needed = volume ? 5 : 4;
+    return rank < 0 || rank == needed ||
+        fail(op->cx, E_VALUE, "required rank %d tensor to use channels_last%s format", needed,
+             volume ? "_3d" : "");
+}
+
 /* The call's result before it is written anywhere: kinds checked, arguments promoted, then the row
  * or the rule. */
 static Value run(Op *op, const Candidate *c, CallForm form)
@@ -413,6 +430,8 @@ static Value run(Op *op, const Candidate *c, CallForm form)
     if (!refused && !check_kinds(op, c->kinds | (view ? QUANT : 0)))
         return val_poison();
     if (c->promote && !promote_args(op, c->promote))
+        return val_poison();
+    if (!refused && !fits_memory_format(op))
         return val_poison();
     Value v = c->rule ? run_rule(op) : run_row(op, form);
     fail_types_are_given(op->cx);

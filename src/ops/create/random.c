@@ -114,12 +114,23 @@ static DType type_for(double low, double high)
     return fabs(low) > 0x1p24 || fabs(high) > 0x1p24 ? DT_DOUBLE : DT_FLOAT;
 }
 
+/* May whole numbers of [low, high) be drawn? False after PyTorch's error. */
+static bool range_is_valid(Op *op, int64_t low, int64_t high)
+{
+    return low < high ||
+        fail(op->cx, E_VALUE,
+             "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+             (long long)low, (long long)high);
+}
+
 /* floor of a uniform number in [low, high); row->datum: 1 has `low` */
 static Ox lower_randint(Op *op)
 {
     int64_t low = op->row->datum ? arg_int(op, "low") : 0;
     int64_t high = arg_int(op, "high");
     Dims d = arg_new_sizes(op, "size");
+    if (!range_is_valid(op, low, high))
+        return POISON;
     const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
     Ox uniform = random_of(op, "RandomUniform", d.at, d.n, type_for((double)low, (double)high),
                            range, 2);
@@ -131,6 +142,8 @@ static Ox lower_randint_like(Op *op)
     Ox x = arg(op, "self");
     int64_t low = op->row->datum ? arg_int(op, "low") : 0;
     int64_t high = arg_int(op, "high");
+    if (!range_is_valid(op, low, high))
+        return POISON;
     const Attr range[] = { FLOAT("low", (double)low), FLOAT("high", (double)high) };
     if (!ox_ok(x))
         return POISON;
@@ -175,20 +188,35 @@ static Ox flipped(Op *op, Ox x, Ox p)
 static Ox lower_bernoulli(Op *op)
 {
     Ox x = arg(op, "self");
+    if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'",
+                       torch_dtype_name(ox_dtype(x)));
     return flipped(op, x, x);
 }
 
 static Ox probability(Op *op, Ox x) { return number_as(op, arg_value(op, "p"), computed(x)); }
 
+/* False after PyTorch's error: p is a number, and no probability. */
+static bool has_probability(Op *op)
+{
+    Value p = arg_value(op, "p");
+    return p.tag != V_FLOAT || (p.f >= 0 && p.f <= 1) ||
+        fail(op->cx, E_VALUE, "bernoulli_ expects p to be in [0, 1], but got p=%g", p.f);
+}
+
 static Ox lower_bernoulli_p(Op *op)
 {
     Ox x = arg(op, "self");
+    if (!has_probability(op))
+        return POISON;
     return flipped(op, x, probability(op, x));
 }
 
 static Value lower_bernoulli_(Op *op)
 {
     Ox x = arg(op, "self");
+    if (!has_probability(op))
+        return val_poison();
     return written(op, flipped(op, x, probability(op, x)));
 }
 
@@ -240,10 +268,15 @@ static Ox lower_normal(Op *op)
 {
     Value mean = arg_value(op, "mean");
     Value std = arg_value(op, "std");
+    if (std.tag == V_FLOAT && std.f < 0)
+        return op_fail(op, E_VALUE, "normal expects std >= 0.0, but found std %g", std.f);
     Ox first = mean.tag == V_TENSOR ? arg(op, "mean") : arg(op, "std");
     Ox second = first;
     if (mean.tag == V_TENSOR && std.tag == V_TENSOR)
         second = arg(op, "std");
+    if (ox_ok(first) && !dtype_is_float(ox_dtype(first)) && !ox_is_complex(first))
+        return op_fail(op, E_VALUE, "\"normal_kernel_cpu\" not implemented for '%s'",
+                       torch_dtype_name(ox_dtype(first)));
     Ox shape = first;
     if (second != first)
         shape = ox(op, "Add", first, ox_cast(op->g, second, ox_dtype(first)));
@@ -303,11 +336,72 @@ static double integers_end(DType t)
 
 static Ox integers(Op *op, Ox x)
 {
+    bool bounded = has_param(op, "to") && arg_given(op, "to");
+    int64_t from = has_param(op, "from") ? arg_int(op, "from") : 0;
+    if (bounded && !range_is_valid(op, from, arg_int(op, "to")))
+        return POISON;
     double low = has_param(op, "from") ? (double)arg_int(op, "from") : 0;
     double high = has_param(op, "to") && arg_given(op, "to") ? (double)arg_int(op, "to")
                                                              : integers_end(ox_dtype(x));
     const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
     return ox(op, "Floor", random_like(op, "RandomUniform", x, type_for(low, high), range, 2));
+}
+
+/* Has PyTorch numbers of this distribution in x's type? False after its error. */
+static bool has_distribution(Op *op, Ox x)
+{
+    static const char *const kernels[] = {
+        [UNIFORM] = "check_uniform_bounds",
+        [NORMAL] = "normal_kernel_cpu",
+        [LOG_NORMAL] = "log_normal_cpu",
+        [GEOMETRIC] = "geometric_cpu",
+    };
+    Distribution which = (Distribution)op->row->datum;
+    DType t = ox_dtype(x);
+    if (dtype_is_float(t) || which == INTEGERS || (which == GEOMETRIC && t != DT_BOOL))
+        return true;
+    if (which == EXPONENTIAL || which == CAUCHY)
+        return fail(op->cx, E_VALUE,
+                    "%s distribution is a continuous probability distribution. dtype must be a "
+                    "floating point but you specified %s",
+                    which == CAUCHY ? "Cauchy" : "Exponential", torch_dtype_name(t));
+    return fail(op->cx, E_VALUE, "\"%s\" not implemented for '%s'", kernels[which],
+                torch_dtype_name(t));
+}
+
+/* Is the number that a distribution rests on such as PyTorch takes? False after its error. */
+static bool parameter_is_valid(Op *op)
+{
+    static const struct {
+        const char *name, *message;
+        bool zero;      /* is 0 allowed? */
+        bool below_one; /* has it to be less than 1? */
+    } known[] = {
+        [NORMAL] = { "std", "normal expects std >= 0.0, but found std ", true, false },
+        [LOG_NORMAL] = { "std", "log_normal_ expects std > 0.0, but found std=", false, false },
+        [EXPONENTIAL] = { "lambd", "exponential_ expects lambda > 0.0, but found lambda=", false,
+                          false },
+        [GEOMETRIC] = { "p", "geometric_ expects p to be in (0, 1), but got p=", false, true },
+        [CAUCHY] = { "sigma", "cauchy_ expects sigma > 0.0, but found sigma=", false, false },
+        [INTEGERS] = { 0 },
+    };
+    const char *name = known[op->row->datum].name;
+    if (!name)
+        return true;
+    double v = arg_float(op, name);
+    bool low = v > 0 || (v == 0 && known[op->row->datum].zero);
+    bool high = known[op->row->datum].below_one && v >= 1;
+    return (low && !high) || fail(op->cx, E_VALUE, "%s%g", known[op->row->datum].message, v);
+}
+
+/* Do the bounds of uniform numbers stand in their order? False after PyTorch's error. */
+static bool bounds_are_valid(Op *op)
+{
+    if (op->row->datum != UNIFORM || arg_float(op, "from") <= arg_float(op, "to"))
+        return true;
+    return fail(op->cx, E_VALUE,
+                "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
+                arg_float(op, "from"), arg_float(op, "to"));
 }
 
 /* Numbers of the distribution row->datum, in x's shape and the type computed(x). */
@@ -355,8 +449,12 @@ static Ox complex_drawn(Op *op, Ox x)
 static Ox drawn_like_self(Op *op)
 {
     Ox x = arg(op, "self");
+    if (!ox_ok(x) || !parameter_is_valid(op) || !bounds_are_valid(op))
+        return POISON;
     if (ox_is_complex(x))
         return complex_drawn(op, x);
+    if (!has_distribution(op, x))
+        return POISON;
     return ox_ok(x) ? ox_cast(op->g, drawn(op, x), ox_dtype(x)) : POISON;
 }
 

@@ -597,6 +597,14 @@ Ox conjugate(Op *op, Ox z)
     return ox_ok(z) && dtype_is_complex(ox_dtype(z)) ? z_joined(op, z_conj(op, z_parts(op, z))) : z;
 }
 static Ox lower_conj(Op *op) { return conjugate(op, arg(op, "self")); }
+/* _conj() is what conj() calls for complex tensors alone. */
+static Ox lower_conj_of_complex(Op *op)
+{
+    Ox z = arg(op, "self");
+    if (ox_ok(z) && !dtype_is_complex(ox_dtype(z)))
+        return op_fail(op, E_VALUE, "_conj is only supported for complex tensors");
+    return conjugate(op, z);
+}
 static Ox write_conj(Op *op, Ox base, Ox part)
 {
     (void)base;
@@ -768,10 +776,8 @@ const OpRow ops_complex[] = {
           "equal_nan=False) -> Tensor"),
     LOWER(lower_linear, "default(input, weight, bias)", PLAIN,
           "complex::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
-    LOWER(lower_complex, "default(real, imag)", PLAIN,
-          "aten::complex(Tensor real, Tensor imag) -> Tensor"),
-    LOWER(lower_polar, "default(abs, angle)", PLAIN,
-          "aten::polar(Tensor abs, Tensor angle) -> Tensor"),
+    LOWER(lower_complex, NULL, PLAIN, "aten::complex(Tensor real, Tensor imag) -> Tensor"),
+    LOWER(lower_polar, NULL, PLAIN, "aten::polar(Tensor abs, Tensor angle) -> Tensor"),
     VIEW(lower_view_as_real, write_pair, NULL, PLAIN,
          "aten::view_as_real(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_view_as_complex, write_of_pair, NULL, PLAIN,
@@ -779,7 +785,8 @@ const OpRow ops_complex[] = {
     VIEW(lower_real, write_real, NULL, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_imag, write_imag, NULL, PLAIN, "aten::imag(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_conj, write_conj, NULL, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_conj, write_conj, NULL, PLAIN, "aten::_conj(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_conj_of_complex, write_conj, NULL, PLAIN,
+         "aten::_conj(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_neg_view, write_neg, NULL, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)"),
     ITSELF(lower_same, 0, PLAIN, "aten::conj_physical(Tensor self) -> Tensor"),
     LOWER(lower_conj, NULL, PLAIN, "aten::_conj_physical(Tensor self) -> Tensor"),

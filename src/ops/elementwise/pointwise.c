@@ -166,10 +166,28 @@ static Ox lower_rsqrt(Op *op)
     return ox(op, "Div", one, root);
 }
 
+/* Is a whole number divided by a 0 that is known now? */
+static bool divides_by_zero(Op *op, Ox a, Ox b)
+{
+    const int64_t *v;
+    int64_t n;
+    bool whole = ox_ok(a) && ox_ok(b) && dtype_is_int(ox_dtype(b)) && ox_rank(a) >= 0;
+    if (!whole || dim_is(type_numel(op->cx, a->type), 0) || !ox_known_ints(op->g, b, &v, &n))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        if (v[i] == 0)
+            return true;
+    return false;
+}
+
+static Ox zero_division(Op *op) { return op_fail(op, E_VALUE, "ZeroDivisionError"); }
+
 static Ox lower_floor_divide(Op *op)
 {
     Ox a = arg(op, "self");
     Ox b = arg(op, "other");
+    if (divides_by_zero(op, a, b))
+        return zero_division(op);
     Ox number = wide_number(op, "other");
     if (number)
         return ox_cast(op->g, floor_floats(op, ox_cast(op->g, a, DT_FLOAT), number), op->common);
@@ -178,6 +196,8 @@ static Ox lower_floor_divide(Op *op)
 
 static Ox truncated(Op *op, Ox a, Ox b)
 {
+    if (divides_by_zero(op, a, b))
+        return zero_division(op);
     Ox number = wide_number(op, "other");
     Ox q = number ? ox(op, "Div", ox_cast(op->g, a, DT_FLOAT), number) : ox(op, "Div", a, b);
     if (!dtype_is_float(op->common))
@@ -218,6 +238,8 @@ static Ox lower_remainder(Op *op)
     Ox a = arg(op, "self");
     Ox b = arg(op, "other");
     Dim x, y;
+    if (divides_by_zero(op, a, b))
+        return zero_division(op);
     if (one_item(a, &x) && one_item(b, &y))
         return item_like(op, dim_mod(op->cx, x, y), a);
     if (!dtype_is_float(op->common))
@@ -226,6 +248,16 @@ static Ox lower_remainder(Op *op)
     Ox other_sign = rounds_down(op, rest, b);
     Ox moved = ox(op, "Add", rest, b);
     return ox(op, "Where", other_sign, moved, rest);
+}
+
+/* The dividend's sign, as C's fmod. */
+static Ox lower_fmod(Op *op)
+{
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "other");
+    if (divides_by_zero(op, a, b))
+        return zero_division(op);
+    return ox_with(op, "Mod", INPUTS(a, b), INT("fmod", 1));
 }
 
 /* 1, 2, 4, .. 2^last in x's type, by index; the last one of a signed type has wrapped round. */
@@ -846,7 +878,38 @@ static Ox lower_glu(Op *op)
     return ox(op, "Mul", half[0], ox(op, "Sigmoid", half[1]));
 }
 
+/* Has argument `name` self's type? PyTorch promotes none of lerp's tensors. */
+static bool has_type_of_self(Op *op, Ox self, Ox x, const char *name)
+{
+    return ox_dtype(x) == ox_dtype(self) ||
+        fail(op->cx, E_VALUE, "expected dtype %s for `%s` but got dtype %s",
+             dtype_name(ox_dtype(self)), name, dtype_name(ox_dtype(x)));
+}
+
+/* self + weight (end - self). A weight without dimensions is a number, whatever its type. */
+static Ox lower_lerp(Op *op)
+{
+    Ox a = arg(op, "self");
+    Ox b = arg(op, "end");
+    Value weight = arg_value(op, "weight");
+    if (!ox_ok(a) || !ox_ok(b) || !has_type_of_self(op, a, b, "end"))
+        return POISON;
+    bool number = weight.tag != V_TENSOR || arg_rank(op, "weight") == 0;
+    Ox by = number ? number_as(op, weight, ox_dtype(a)) : arg(op, "weight");
+    if (!ox_ok(by) || !has_type_of_self(op, a, by, "weight"))
+        return POISON;
+    if (!dtype_is_float(ox_dtype(a)) && !dtype_is_complex(ox_dtype(a)))
+        return op_fail(op, E_VALUE, "\"lerp_kernel_%s\" not implemented for '%s'",
+                       number ? "scalar" : "tensor", torch_dtype_name(ox_dtype(a)));
+    Ox step = ox(op, "Mul", by, ox(op, "Sub", b, a));
+    return ox(op, "Add", a, step);
+}
+
 const OpRow ops_pointwise[] = {
+    LOWER(lower_lerp, NULL, PLAIN,
+          "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
+    LOWER(lower_lerp, NULL, PLAIN,
+          "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"),
     LOWER(lower_glu, NULL, PLAIN, "aten::glu(Tensor self, int dim=-1) -> Tensor"),
     LOWER(lower_rsqrt, "int-to-float(self)", PLAIN, "aten::rsqrt(Tensor self) -> Tensor"),
     LOWER(lower_floor_divide, BOTH, PLAIN,
@@ -862,6 +925,8 @@ const OpRow ops_pointwise[] = {
         "upgrade::div_0_3.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
     OLDER(
         "upgrade::div_0_3.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
+    LOWER(lower_fmod, BOTH, PLAIN, "aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"),
+    OLDER("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor"),
     LOWER(lower_remainder, BOTH, PLAIN,
           "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"),
     OLDER("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"),

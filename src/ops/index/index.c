@@ -230,7 +230,11 @@ static Ox lower_index(Op *op)
     Ox x = arg(op, "self");
     Oxs indices = arg_list(op, "indices");
     Picks p;
-    if (ctx_failed(op->cx) || !ranks_known(op, &x, 1) || !plan_picks(op, x, indices, &p))
+    if (ctx_failed(op->cx))
+        return POISON;
+    if (indices.n == 0)
+        return op_fail(op, E_VALUE, "at least one index must be provided");
+    if (!ranks_known(op, &x, 1) || !plan_picks(op, x, indices, &p))
         return POISON;
     return pick(op, x, &p);
 }

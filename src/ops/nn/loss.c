@@ -317,6 +317,15 @@ static Ox distance(Op *op, const char *a, const char *b)
  * from anchor or from positive, whichever is nearer. */
 static Ox lower_triplet_margin(Op *op)
 {
+    int a = arg_rank(op, "anchor");
+    int p = arg_rank(op, "positive");
+    int n = arg_rank(op, "negative");
+    if (a >= 0 && p >= 0 && n >= 0 && (a != p || a != n))
+        return op_fail(op, E_VALUE,
+                       "The anchor, positive, and negative tensors are expected to have the same "
+                       "number of dimensions, but got: anchor %dD, positive %dD, and negative %dD "
+                       "inputs",
+                       a, p, n);
     Ox near = distance(op, "anchor", "positive");
     Ox far = distance(op, "anchor", "negative");
     if (arg_bool(op, "swap"))

@@ -586,8 +586,6 @@ static Value lower_fused_rms_norm(Op *op)
 /* x with elements replaced by 0 with probability p, the others divided by 1 - p. */
 static Ox drop(Op *op, Ox x, double p)
 {
-    if (p < 0 || p > 1)
-        return op_fail(op, E_VALUE, "dropout probability has to be between 0 and 1, but got %g", p);
     if (!ox_ok(x) || !need_opset(op, 12, "dropout in training mode"))
         return POISON;
     if (p == 1) {
@@ -600,10 +598,19 @@ static Ox drop(Op *op, Ox x, double p)
     return ox(op, "Dropout", x, ratio, on);
 }
 
+/* Is p a probability? PyTorch asks that in evaluation mode too. */
+static bool is_probability(Op *op, double p)
+{
+    return (p >= 0 && p <= 1) ||
+        fail(op->cx, E_VALUE, "dropout probability has to be between 0 and 1, but got %g", p);
+}
+
 static Ox lower_dropout(Op *op)
 {
     Ox x = arg(op, "input");
     double p = arg_float(op, "p");
+    if (!is_probability(op, p))
+        return POISON;
     return arg_bool(op, "train") && p != 0 ? drop(op, x, p) : x;
 }
 
@@ -613,6 +620,8 @@ static Ox lower_feature_dropout(Op *op)
     Ox x = arg(op, "input");
     double p = arg_float(op, "p");
     int rank;
+    if (!is_probability(op, p))
+        return POISON;
     if (!arg_bool(op, "train") || p == 0)
         return x;
     if (!need_rank(op, x, 4, &rank))
@@ -635,6 +644,8 @@ static Ox lower_alpha_dropout(Op *op)
     Ox x = arg(op, "input");
     double p = arg_float(op, "p");
     int rank;
+    if (!is_probability(op, p))
+        return POISON;
     if (!arg_bool(op, "train") || p == 0 || !ox_ok(x))
         return x;
     if (p == 1)

@@ -42,6 +42,21 @@ static Ox view_sizes(Op *op, Ox x, Dims sizes)
 
 static Ox lower_view(Op *op) { return view_sizes(op, arg(op, "self"), arg_dims(op, "size")); }
 
+/* Sizes that are given with their strides are taken as they are: -1 stands for no other number. */
+static Ox lower_reshape_alias(Op *op)
+{
+    Dims sizes = arg_dims(op, "size");
+    Dims strides = arg_dims(op, "stride");
+    for (size_t i = 0; i < sizes.n; i++)
+        if (dim_lt(op->cx, sizes.at[i], dim_int(op->cx, 0)) == YES)
+            return op_fail(op, E_VALUE, "numel: integer multiplication overflow");
+    if (sizes.n != strides.n)
+        return op_fail(op, E_VALUE,
+                       "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)",
+                       sizes.n, strides.n);
+    return view_sizes(op, arg(op, "self"), sizes);
+}
+
 static Ox lower_reshape(Op *op) { return view_sizes(op, arg(op, "self"), arg_dims(op, "shape")); }
 
 static Ox lower_view_as(Op *op)
@@ -822,7 +837,7 @@ const OpRow ops_view[] = {
          "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor"),
     VIEW_OR_COPY(lower_reshape, as_base, strides_view, shares_viewable, PLAIN,
                  "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"),
-    VIEW(lower_view, as_base, NULL, PLAIN,
+    VIEW(lower_reshape_alias, as_base, NULL, PLAIN,
          "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"),
     VIEW(lower_view_as, as_base, strides_view, PLAIN,
          "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)"),

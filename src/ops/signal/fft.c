@@ -493,6 +493,8 @@ static Ox lower_fftshift(Op *op)
     int rank;
     if (!need_rank(op, x, -1, &rank) || !arg_axes(op, "dim", rank, &axes))
         return POISON;
+    if (rank == 0 || (arg_given(op, "dim") && arg_ints(op, "dim").n == 0))
+        return op_fail(op, E_VALUE, "`shifts` required");
     for (int i = 0; i < axes.n && ox_ok(x); i++) {
         Dim n = ox_dim(x, axes.at[i]);
         Dim two = dim_int(op->cx, 2);
