@@ -257,6 +257,7 @@ def check_tag(wheel, tag):
 def check_foreign(wheel, target):
     """A library for Windows or macOS is for the right machine and the right release, exports what the header declares and needs only the system's."""
     import lief
+    lief.logging.disable()                              # it complains of a table of weak symbols that is empty
     system = system_of(target)
     with zipfile.ZipFile(wheel) as z:
         binary = lief.parse(list(z.read("pt2onnx/" + LIBRARY[system])))
