@@ -320,13 +320,40 @@ def check_installed(wheel, expected, folder):
 
 
 def check_library(target, prefix, program, expected, folder):
-    """Loaded by a program in C, the library for a machine that has no Python here gives the bytes that the program gives."""
+    """Loaded by a program in C, the library for another machine gives the bytes that the program gives."""
     embed, model = folder / "embed", folder / "l.onnx"
     run(zig(), "cc", "-target", target, TOP / "examples/embed.c", "-I", TOP / "include", "-o", embed, program.with_name(LIBRARY["linux"]),
         "-Wl,-rpath,%s" % program.parent)
     run(*prefix, embed, TOP / "examples/digits_cnn.pt", model, SPEC)
     if model.read_bytes() != expected:
         raise Failed("%s: the library writes another model than the program" % target)
+
+
+def debian():
+    """The name of this machine's release, such as bookworm."""
+    return re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)[1]
+
+
+def can_make_systems():
+    return os.geteuid() == 0 and bool(shutil.which("mmdebstrap"))
+
+
+def check_package(wheel, target, prefix, expected, folder):
+    """The package, installed for a machine that this one is not, is loaded by Debian's Python for that machine and gives the bytes that the program gives."""
+    if not can_make_systems():
+        say("%s: not installed, which takes root and mmdebstrap" % wheel.name)
+        return
+    root, there, model = folder / "root", folder / "package", folder / "w.onnx"
+    run("mmdebstrap", "--variant=extract", "--architectures=arm64", "--include=python3-minimal,libpython3-stdlib", debian(), root)
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--only-binary=:all:", "--target", there,
+        *("--platform=" + platform for platform in TAGS[target].split(".")), wheel)
+    python = [prefix[0], "-L", root, root / "usr/bin/python3"]
+    env = {**{k: v for k, v in os.environ.items() if not k.startswith("PT2ONNX")}, "PYTHONPATH": str(there)}
+    run(*python, "-c", CONVERT, TOP / "examples/digits_cnn.pt", model, SPEC, env=env)
+    if model.read_bytes() != expected:
+        raise Failed("%s: the package writes another model than the program" % wheel.name)
+    said = run(*python, "-c", "import platform; print(platform.machine(), platform.python_version())").split()
+    say("%s: loaded by Python %s for %s, under qemu" % (wheel.name, said[1], said[0]))
 
 
 def check_cases(program, prefix, folder):
@@ -354,6 +381,7 @@ def check_target(target, wheel, program):
             check_installed(wheel, model, folder)
         if prefix and not musl and not windows:
             check_library(target, prefix, program, model, folder)
+            check_package(wheel, target, prefix, model, folder)
         command = folder / "command"
         # wine reads its words in the locale's encoding
         given = "env WINEPREFIX=%s WINEDEBUG=-all LC_ALL=C.UTF-8 " % os.environ["WINEPREFIX"] if windows else ""
@@ -375,8 +403,7 @@ def check_npm(package, folder):
 def check_deb(out, folder):
     """Debian's packages, installed into a system that has nothing else, where embed.c is built and converts too; the bytes."""
     root, inside = folder / "root", folder / "root/srv"
-    release = re.search(r"^VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text(), re.M)[1]
-    run("mmdebstrap", "--variant=apt", "--include=gcc,libc6-dev,pkgconf,zlib1g-dev", release, root)
+    run("mmdebstrap", "--variant=apt", "--include=gcc,libc6-dev,pkgconf,zlib1g-dev", debian(), root)
     before = run("chroot", root, "find", "/usr", "/etc", "-name", "*pt2onnx*")
     for path in [*out.glob("*.deb"), TOP / "examples/digits_cnn.pt"]:
         shutil.copy(path, inside)
@@ -397,7 +424,7 @@ def check_deb(out, folder):
 def make_other(target, work, out, checked):
     """Debian's packages or npm's, and what the example becomes with them; None: it is not looked at."""
     package = run(TOP / "tools/deb", out, work / "deb") if target == "deb" else make_npm(work, out)
-    if not checked or (target == "deb" and (os.geteuid() != 0 or not shutil.which("mmdebstrap"))):
+    if not checked or (target == "deb" and not can_make_systems()):
         say("%s: not installed" % target)
         return None
     with tempfile.TemporaryDirectory() as name:
