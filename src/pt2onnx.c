@@ -488,7 +488,8 @@ static Graph *finished(Session *s, Program *p, ModelInfo *info)
     if (s->o.on_source)
         graph_lines(s->cx, g, s->o.on_source, s->o.user);
     s->program = NULL;
-    program_forget(s->cx);
+    phase_forget(s->cx, PHASE_PICKLES);
+    phase_forget(s->cx, PHASE_PROGRAM);
     return g;
 }
 

@@ -54,6 +54,12 @@ def chain(path, n):
     return ["x:float32[2,8]"]
 
 
+def unshaped(path, n):
+    """The same, but nothing tells the input's shape: the first layer asks for it, and the evaluation begins again."""
+    write_chain.write(path, n, 8)
+    return []
+
+
 def statements(path, n):
     """One operator behind the other."""
     archive(path, ["x"], ["x%d = torch.add(%s, %d)" % (i, "x%d" % (i - 1) if i else "x", i) for i in range(n)] + ["return x%d" % (n - 1)])
@@ -111,7 +117,7 @@ def lists(path, n):
     return ["x:float32[2,8]"]
 
 
-KINDS = {"chain": (chain, 125, "layers"), "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
+KINDS = {"chain": (chain, 125, "layers"), "unshaped": (unshaped, 125, "layers"), "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
          "branches": (branches, 30, "branches"), "nests": (nests, 3, "deep"), "sizes": (sizes, 3, "cuts"), "text": (text, 250, "iterations"),
          "lists": (lists, 250, "items")}
 

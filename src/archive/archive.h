@@ -100,8 +100,12 @@ struct Pickle {
 /* `allowed` says whether a global may stand in this file; NULL-terminated pairs are the front
  * end's: "torch._utils _rebuild_tensor_v2". A pattern may end in '*'. Any other global is E_FORMAT
  * naming it. `data` must outlive nothing: all text is copied. The values lie in the memory that the
- * caller has chosen (keep_begin, program_begin). */
+ * caller has chosen (keep_begin, phase_begin). */
 Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *allowed);
+/* The same, whose values are numbered from *id on; *id is the number that comes next. Who reads a
+ * pickle again from the same number gets the same values. */
+Pickle *pickle_read_from(Ctx *cx, Slice data, const char *record, const char *const *allowed,
+                         uint32_t *id);
 
 /* ---- JSON (json.c): a pull reader over a slice; no tree ----
  *

@@ -20,7 +20,7 @@ typedef struct Reader {
     Map classes; /* the two lines of a GLOBAL -> the Pickle that it gave before */
     Pickle *none, *yes, *no, *small[SMALL_INTS]; /* of values that come by the thousand, one each */
     Pickle *seen[SEEN_TEXTS]; /* the strings met last, by their number: "cpu", "weight", "bias" */
-    uint32_t made;
+    uint32_t first, made;     /* the number of the first value, and how many there are */
 } Reader;
 
 static bool bad(Reader *r, const char *what)
@@ -36,7 +36,7 @@ static Pickle *make(Reader *r, PickleTag tag)
         return NULL;
     Pickle *p = new(r->cx, Pickle);
     p->tag = tag;
-    p->id = r->made++;
+    p->id = r->first + r->made++;
     return p;
 }
 
@@ -432,8 +432,8 @@ static Pickle *child(const Pickle *p, size_t i)
     }
 }
 
-/* Depth first with a stack of our own. state[id]: 0 new, 1 open, otherwise 1 + the height of what
- * hangs below. */
+/* Depth first with a stack of our own. state[id - first]: 0 new, 1 open, otherwise 1 + the height
+ * of what hangs below. */
 static bool check_shape(Reader *r, Pickle *root)
 {
     typedef struct {
@@ -444,32 +444,31 @@ static bool check_shape(Reader *r, Pickle *root)
     uint32_t *state = new_array(r->cx, uint32_t, r->made);
     if (!state || !vec_push(r->cx, &open, (Open){ root, 0 }))
         return false;
-    state[root->id] = 1;
+    state[root->id - r->first] = 1;
     while (open.n > 0) {
         Open *top = &open.at[open.n - 1];
         Pickle *kid = child(top->p, top->next);
         if (!kid) {
             uint32_t height = 2;
             for (size_t i = 0; i < top->next; i++) {
-                uint32_t around = state[child(top->p, i)->id] + 1;
+                uint32_t around = state[child(top->p, i)->id - r->first] + 1;
                 height = around > height ? around : height;
             }
             if (!limit_ok(r->cx, LIMIT_DEPTH, height - 1, "pickled values inside one another"))
                 return false;
-            state[top->p->id] = height;
+            state[top->p->id - r->first] = height;
             open.n--;
             continue;
         }
         top->next++;
-        if (state[kid->id] == 1)
+        uint32_t *of_kid = &state[kid->id - r->first];
+        if (*of_kid == 1)
             return fail(r->cx, E_FORMAT, "the pickle holds a value that contains itself");
-        if (state[kid->id] != 0)
+        if (*of_kid != 0)
             continue;
-        if (!child(kid, 0)) {
-            state[kid->id] = 2;
+        *of_kid = child(kid, 0) ? 1 : 2;
+        if (*of_kid == 2)
             continue;
-        }
-        state[kid->id] = 1;
         if (!vec_push(r->cx, &open, (Open){ kid, 0 }))
             return false;
     }
@@ -478,15 +477,23 @@ static bool check_shape(Reader *r, Pickle *root)
     return true;
 }
 
-Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *allowed)
+Pickle *pickle_read_from(Ctx *cx, Slice data, const char *record, const char *const *allowed,
+                         uint32_t *id)
 {
     Where here = { .up = cx->at, .kind = WHERE_RECORD, .name = str_of(cx, record) };
     cx->at = &here;
-    Reader r = { .cx = cx, .c = cur_over(data.p, data.n), .allowed = allowed };
+    Reader r = { .cx = cx, .c = cur_over(data.p, data.n), .allowed = allowed, .first = *id };
     Pickle *p = run(&r);
+    *id += r.made;
     bool ok = p && check_shape(&r, p) && !ctx_failed(cx);
     mem_give(cx, r.stack.at, r.stack.cap * sizeof *r.stack.at);
     mem_give(cx, r.memo.at, r.memo.cap * sizeof *r.memo.at);
     cx->at = here.up;
     return ok ? p : NULL;
+}
+
+Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *allowed)
+{
+    uint32_t id = 0;
+    return pickle_read_from(cx, data, record, allowed, &id);
 }

@@ -1,4 +1,4 @@
-/* arena.c - memory: arenas, freed whole; the three arenas of a context.
+/* arena.c - memory: arenas, freed whole; the arenas of a context.
  *
  * An arena is chunks, in which small things lie one behind the other, and blocks: a large array has
  * one of its own, so that it can grow where it stands (pages.c) and go when it is outgrown. The
@@ -204,15 +204,24 @@ static bool has_block(const Arena *a, const Block *b)
     return at;
 }
 
-/* The block of an array of n bytes at p; NULL when it lies in a chunk. */
+/* The block of an array of n bytes at p; NULL when it lies in a chunk. Once malloc
+ * has refused a block to any arena, an array of this size may lie in a chunk. */
 static Block *block_of(Ctx *cx, const void *p, size_t n)
 {
     Block *b = (Block *)((uintptr_t)p - offsetof(Block, at));
     if (n < BLOCK_MIN)
         return NULL;
-    if (!cx->run->no_block && !cx->keep->no_block && !(cx->program && cx->program->no_block))
+    const Arena *all[PHASES + 2] = { cx->run, cx->keep };
+    memcpy(all + 2, cx->phase, sizeof cx->phase);
+    bool no_block = false;
+    for (size_t i = 0; i < COUNT(all); i++)
+        no_block |= all[i] && all[i]->no_block;
+    if (!no_block)
         return b;
-    return has_block(cx->run, b) || has_block(cx->keep, b) || has_block(cx->program, b) ? b : NULL;
+    for (size_t i = 0; i < COUNT(all); i++)
+        if (has_block(all[i], b))
+            return b;
+    return NULL;
 }
 
 /* ---- arenas ---- */
@@ -282,13 +291,16 @@ static Arena *arena_now(Ctx *cx)
 {
     if (cx->keeping == 0)
         return cx->run;
-    return cx->keeping == cx->in_program && cx->program ? cx->program : cx->keep;
+    Arena *own = cx->keeping == cx->in.depth ? cx->phase[cx->in.phase] : NULL;
+    return own ? own : cx->keep;
 }
 
 static uint64_t memory_held(const Ctx *cx)
 {
-    uint64_t program = cx->program ? arena_bytes(cx->program) : 0;
-    return arena_bytes(cx->run) + program + arena_bytes(cx->keep);
+    uint64_t bytes = arena_bytes(cx->run) + arena_bytes(cx->keep);
+    for (Phase p = PHASE_NONE + 1; p < PHASES; p++)
+        bytes += cx->phase[p] ? arena_bytes(cx->phase[p]) : 0;
+    return bytes;
 }
 
 /* After each allocation: has memory run out, or is the user's limit passed? */
@@ -424,21 +436,24 @@ void keep_begin(Ctx *cx) { cx->keeping++; }
 
 void keep_end(Ctx *cx) { cx->keeping--; }
 
-int program_begin(Ctx *cx)
+/* Without memory for an arena, what would lie there is kept. */
+PhaseAround phase_begin(Ctx *cx, Phase phase)
 {
-    int around = cx->in_program;
-    cx->in_program = ++cx->keeping;
+    PhaseAround around = cx->in;
+    if (!cx->phase[phase] && !(cx->phase[phase] = arena_new()))
+        fail(cx, E_MEMORY, "out of memory");
+    cx->in = (PhaseAround){ phase, ++cx->keeping };
     return around;
 }
 
-void program_end(Ctx *cx, int around)
+void phase_end(Ctx *cx, PhaseAround around)
 {
     cx->keeping--;
-    cx->in_program = around;
+    cx->in = around;
 }
 
-void program_forget(Ctx *cx)
+void phase_forget(Ctx *cx, Phase phase)
 {
-    arena_free(cx->program);
-    cx->program = NULL;
+    arena_free(cx->phase[phase]);
+    cx->phase[phase] = NULL;
 }

@@ -69,13 +69,22 @@ void mem_give(Ctx *cx, const void *p, size_t bytes);
 void keep_begin(Ctx *cx);
 void keep_end(Ctx *cx);
 
-/* Memory of the saved program itself: pickled values, statements, expressions, classes. What writes
- * the model reads none of it, so it goes before that (program_forget). A keep_begin
- * inside - strings, positions, notes - is of the whole conversion as ever. They nest: program_end
- * takes what program_begin gave. */
-int program_begin(Ctx *cx);
-void program_end(Ctx *cx, int around);
-void program_forget(Ctx *cx);
+/* Memory that goes before the conversion ends. A keep_begin inside - strings, positions, notes - is
+ * of the whole conversion as ever. They nest: phase_end takes what phase_begin gave. What is asked
+ * for behind phase_forget begins anew. */
+typedef enum {
+    PHASE_NONE,
+    PHASE_PICKLES, /* saved values, of which an evaluation makes its objects */
+    PHASE_PROGRAM, /* statements, expressions, classes: what writes the model reads none of it */
+    PHASES
+} Phase;
+typedef struct PhaseAround {
+    Phase phase;
+    int depth;
+} PhaseAround;
+PhaseAround phase_begin(Ctx *cx, Phase phase);
+void phase_end(Ctx *cx, PhaseAround around);
+void phase_forget(Ctx *cx, Phase phase);
 
 /* ---- strings
  * ----------------------------------------------------------------------------------- */

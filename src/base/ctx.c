@@ -6,16 +6,14 @@
 Ctx *ctx_new(void)
 {
     Arena *keep = arena_new();
-    Arena *program = arena_new();
     Arena *run = arena_new();
-    Ctx *cx = keep && program && run ? base_malloc(sizeof *cx) : NULL;
+    Ctx *cx = keep && run ? base_malloc(sizeof *cx) : NULL;
     if (!cx) {
         arena_free(keep);
-        arena_free(program);
         arena_free(run);
         return NULL;
     }
-    *cx = (Ctx){ .run = run, .program = program, .keep = keep };
+    *cx = (Ctx){ .run = run, .keep = keep };
 #define X(id, name, deflt, why) cx->limit[id] = (deflt);
     PT2ONNX_LIMITS(X)
 #undef X
@@ -32,7 +30,8 @@ void ctx_free(Ctx *cx)
     outs_discard(cx);
     sources_close(cx);
     arena_free(cx->run);
-    arena_free(cx->program);
+    for (Phase p = 0; p < PHASES; p++)
+        arena_free(cx->phase[p]);
     arena_free(cx->keep);
     base_free(cx);
 }

@@ -181,10 +181,10 @@ typedef struct Error {
 } Error;
 
 struct Ctx {
-    Arena *run, *keep; /* see base.h; `run` is reset by a restart */
-    Arena *program;    /* see base.h; NULL once program_forget was called */
-    int keeping;       /* depth of keep_begin and program_begin */
-    int in_program;    /* what that depth is right inside the last program_begin; 0 outside */
+    Arena *run, *keep;    /* see base.h; `run` is reset by a restart */
+    Arena *phase[PHASES]; /* see base.h; NULL before phase_begin and behind phase_forget */
+    int keeping;          /* depth of keep_begin and phase_begin */
+    PhaseAround in;       /* the last phase_begin, and what that depth is right inside; 0 outside */
     struct Interner *strings;
     Where *at;
     Error error;           /* code E_NONE while all is well */

@@ -10,6 +10,8 @@ bool step(Eval *ev)
     if (ctx_failed(ev->cx))
         return false;
     count_steps(ev->cx, 1);
+    if (ev->p->settled && ev->cx->steps >= ev->p->settled_at)
+        ev->p->settled(ev->cx, ev->p);
     return !ctx_failed(ev->cx);
 }
 

@@ -3,9 +3,9 @@
 
 Expr *expr_new(Ctx *cx, ExprKind kind)
 {
-    int around = program_begin(cx);
+    PhaseAround around = phase_begin(cx, PHASE_PROGRAM);
     Expr *e = new(cx, Expr);
-    program_end(cx, around);
+    phase_end(cx, around);
     e->kind = kind;
     return e;
 }
@@ -14,9 +14,9 @@ static const StmtMeta nothing = { 0 };
 
 Stmt *stmt_new(Ctx *cx, StmtKind kind)
 {
-    int around = program_begin(cx);
+    PhaseAround around = phase_begin(cx, PHASE_PROGRAM);
     Stmt *s = new(cx, Stmt);
-    program_end(cx, around);
+    phase_end(cx, around);
     s->kind = kind;
     s->meta = &nothing;
     return s;

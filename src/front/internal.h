@@ -109,16 +109,16 @@ typedef struct SavedStorage {
 } SavedStorage;
 
 typedef struct SavedTensor {
-    const Pickle *from;
+    uint32_t id;       /* of the Pickle that it was made of */
+    bool shared_bytes; /* another tensor overlaps this one without being the same */
+    bool parameter;
     SavedStorage *st;
     Const *k; /* NULL: cannot be used, why says the reason */
     const char *why;
     struct SavedTensor *same; /* the first tensor that sees exactly these elements; maybe itself */
-    bool shared_bytes;        /* another tensor overlaps this one without being the same */
-    bool parameter;
-    Str name;       /* "layer1.0.conv1.weight" */
-    int64_t lo, hi; /* elements [lo, hi) of the storage */
-    int axis;       /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
+    Str name;                 /* "layer1.0.conv1.weight" */
+    int64_t lo, hi;           /* elements [lo, hi) of the storage */
+    int axis; /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
     double scale;
     int64_t zero_point;
     struct SavedTensor *scales, *zero_points;
@@ -136,12 +136,17 @@ typedef struct TorchScript {
     Map members;            /* "Class.NAME" -> EnumMember */
     bool legacy;            /* model.json has made the two pickled values: */
     Pickle *data, *constants;
-    Map storages; /* record -> SavedStorage */
-    Map tensors;  /* Pickle -> SavedTensor */
+    /* data.pkl goes when an evaluation has settled (data is NULL then), and is read again if there
+     * is another one: from this number on, so that its values have the same ids. */
+    uint32_t data_id, data_end;
+    uint32_t next_id; /* of the pickle that is read next */
+    Map storages;     /* record -> SavedStorage */
+    Map tensors;      /* id of a Pickle -> SavedTensor */
     /* of one evaluation, in the run arena: forgotten by build_root */
     Graph *g;
-    Map values; /* Pickle -> Value *: what is shared in the file is shared here */
-    Map cells;  /* SavedTensor -> Storage */
+    Map values; /* Pickle -> what was made of it, as a number of `made` from 1 on */
+    VEC(Value) made;
+    Map cells; /* SavedTensor -> Storage */
 } TorchScript;
 
 /* A code record, parsed once. NULL when it is not there (no error), or failed. */
@@ -163,12 +168,18 @@ const Pickle *pickle_earlier_attributes(const Pickle *p);
 /* The tensor that a pickled call describes; NULL after an error. dir: where its storage lies,
  * "data/", "traced_inputs/", .. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
+/* The same, if it was asked for before; else NULL. */
+SavedTensor *ts_known_tensor(const TorchScript *ts, const Pickle *call);
 
 /* "layer1.0" and "weight" as "layer1.0.weight"; the name alone below the root. */
 Str ts_child_name(Ctx *cx, Str path, const char *name);
 /* Name every tensor of the two pickles, list the weights, find what shares bytes. */
 MUST_USE bool ts_name_tensors(Ctx *cx, TorchScript *ts);
+/* Reads data.pkl, again where it was forgotten. */
+MUST_USE bool ts_read_data(Ctx *cx, TorchScript *ts);
 MUST_USE bool ts_build_root(Ctx *cx, Program *p, Value *out);
+/* Of an evaluation that is over; their memory went with it. */
+void ts_forget_values(TorchScript *ts);
 MUST_USE bool ts_constant(Ctx *cx, Program *p, int64_t n, Value *out);
 /* The defaults of forward's parameters, as fresh values: a list may be written to. */
 MUST_USE bool ts_defaults(Ctx *cx, TorchScript *ts);

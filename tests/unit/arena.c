@@ -88,32 +88,34 @@ static void a_large_array_grows_where_others_stand(void **state)
     other[0] = 1;
 }
 
-/* Strings and what is kept inside stay; the program's own memory goes, and none of it is made anew
- * behind that. */
-static void a_program_is_forgotten_whole(void **state)
+/* Strings and what is kept inside stay, and so does another phase; behind that it begins anew. */
+static void a_phase_is_forgotten_whole(void **state)
 {
     Ctx *cx = *state;
-    int around = program_begin(cx);
-    int inner = program_begin(cx);
+    PhaseAround around = phase_begin(cx, PHASE_PROGRAM);
+    PhaseAround inner = phase_begin(cx, PHASE_PROGRAM);
     char *own = new_array(cx, char, 100000);
-    program_end(cx, inner);
+    phase_end(cx, inner);
+    inner = phase_begin(cx, PHASE_PICKLES);
+    char *other = new_array(cx, char, 100000);
+    phase_end(cx, inner);
     new_array(cx, char, 100000);
     Str name = str_of(cx, "kept");
     keep_begin(cx);
     char *kept = new_array(cx, char, 1000);
     keep_end(cx);
-    program_end(cx, around);
+    phase_end(cx, around);
     assert_non_null(own);
-    assert_true(arena_bytes(cx->program) >= 200000);
-    assert_true(arena_bytes(cx->keep) < 200000);
-    program_forget(cx);
+    assert_true(arena_bytes(cx->phase[PHASE_PROGRAM]) >= 200000);
+    assert_true(arena_bytes(cx->keep) < 100000);
+    phase_forget(cx, PHASE_PROGRAM);
     kept[999] = 1;
+    other[99999] = 1;
     assert_string_equal(name->s, "kept");
-    size_t before = arena_bytes(cx->keep);
-    around = program_begin(cx);
-    new_array(cx, char, 100000);
-    program_end(cx, around);
-    assert_true(arena_bytes(cx->keep) >= before + 100000);
+    around = phase_begin(cx, PHASE_PROGRAM);
+    assert_int_equal(new_array(cx, char, 100000)[99999], 0);
+    phase_end(cx, around);
+    assert_in_range(arena_bytes(cx->phase[PHASE_PROGRAM]), 100000, 199999);
 }
 
 static void dense_memory_lies_together_and_goes_with_its_mark(void **state)
@@ -235,7 +237,7 @@ int main(void)
         TEST(an_array_grows_with_its_items),
         TEST(an_outgrown_array_is_given_back),
         TEST(a_large_array_grows_where_others_stand),
-        TEST(a_program_is_forgotten_whole),
+        TEST(a_phase_is_forgotten_whole),
         TEST(dense_memory_lies_together_and_goes_with_its_mark),
         TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),

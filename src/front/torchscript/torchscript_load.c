@@ -213,16 +213,25 @@ static bool read_record(Ctx *cx, TorchScript *ts, const char *name, Slice *out)
     return zip_slice(cx, ts->zip, e, out);
 }
 
-static Pickle *read_pickle(Ctx *cx, TorchScript *ts, const char *name)
+static Pickle *read_pickle(Ctx *cx, TorchScript *ts, const char *name, Phase phase, uint32_t *id)
 {
     Slice data;
     if (!read_record(cx, ts, name, &data))
         return NULL;
-    int around = program_begin(cx);
-    Pickle *p = pickle_read(cx, data, name, allowed_globals);
-    program_end(cx, around);
+    PhaseAround around = phase_begin(cx, phase);
+    Pickle *p = pickle_read_from(cx, data, name, allowed_globals, id);
+    phase_end(cx, around);
     mem_give(cx, data.p, data.n + 1);
     return p;
+}
+
+bool ts_read_data(Ctx *cx, TorchScript *ts)
+{
+    ts->data_end = ts->data_id;
+    ts->data = read_pickle(cx, ts, "data.pkl", PHASE_PICKLES, &ts->data_end);
+    if (ts->next_id < ts->data_end)
+        ts->next_id = ts->data_end;
+    return ts->data;
 }
 
 /* version := digits newline      in .data/version from 6 on */
@@ -374,7 +383,7 @@ static bool read_traced_inputs(Ctx *cx, TorchScript *ts)
 {
     if (!zip_find_in_root(cx, ts->zip, "traced_inputs.pkl"))
         return true;
-    const Pickle *p = read_pickle(cx, ts, "traced_inputs.pkl");
+    const Pickle *p = read_pickle(cx, ts, "traced_inputs.pkl", PHASE_PROGRAM, &ts->next_id);
     const Pickle *list = p ? inputs_of_forward(p) : NULL;
     if (!p)
         return false;
@@ -439,8 +448,9 @@ static bool read_pickles(Ctx *cx, TorchScript *ts)
     ts->code_dir = "code/";
     ts->data_dir = "data/";
     ts->constants_dir = "constants/";
-    if (!(ts->constants = read_pickle(cx, ts, "constants.pkl")) ||
-        !(ts->data = read_pickle(cx, ts, "data.pkl")))
+    ts->constants = read_pickle(cx, ts, "constants.pkl", PHASE_PROGRAM, &ts->next_id);
+    ts->data_id = ts->next_id;
+    if (!ts->constants || !ts_read_data(cx, ts))
         return false;
     return ts->constants->tag == P_TUPLE || fail(cx, E_FORMAT, "constants.pkl holds no tuple");
 }
@@ -457,7 +467,7 @@ static bool load(Ctx *cx, TorchScript *ts)
     ts->g = graph_new(cx, NULL, str_of(cx, "saved"));
     ts->p->kind = kind_text(cx, ts);
     bool good = ts_defaults(cx, ts);
-    ts->values = ts->cells = (Map){ 0 };
+    ts_forget_values(ts);
     return good && !ctx_failed(cx);
 }
 

@@ -184,7 +184,7 @@ static int compare_tensors(const void *x, const void *y)
     const SavedTensor *a = *(SavedTensor *const *)x;
     const SavedTensor *b = *(SavedTensor *const *)y;
     int c = compare_views(a, b);
-    return c ? c : compare_ints(a->from->id, b->from->id);
+    return c ? c : compare_ints(a->id, b->id);
 }
 
 /* Runs of tensors that overlap one another, in order of offset: all of a run with two different

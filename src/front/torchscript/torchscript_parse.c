@@ -699,9 +699,9 @@ static CodeFile *parse(Ctx *cx, const Text *text)
 
 CodeFile *torchscript_parse(Ctx *cx, const Text *text)
 {
-    int around = program_begin(cx);
+    PhaseAround around = phase_begin(cx, PHASE_PROGRAM);
     CodeFile *file = parse(cx, text);
-    program_end(cx, around);
+    phase_end(cx, around);
     return file;
 }
 

@@ -7,6 +7,8 @@
  * Storage. */
 #include "front/internal.h"
 
+enum { VALUES_READ_PER_STEP = 16 }; /* which then takes a tenth of the time of the steps */
+
 typedef struct Builder {
     Ctx *cx;
     TorchScript *ts;
@@ -17,7 +19,10 @@ static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Valu
 
 static bool remember(Builder *b, const Pickle *p, Value v)
 {
-    map_put(b->cx, &b->ts->values, p, mem_copy(b->cx, &v, sizeof v));
+    TorchScript *ts = b->ts;
+    if (!vec_push(b->cx, &ts->made, v))
+        return false;
+    map_put(b->cx, &ts->values, p, (const void *)(uintptr_t)ts->made.n);
     return true;
 }
 
@@ -292,7 +297,7 @@ static Obj *new_object(Builder *b, const ClassDef *c, Str path)
 /* What errors call the value: NULL for a plain one, and for a tensor that has a name already. */
 static Str child_path(Builder *b, Str path, Str attr, const Pickle *value)
 {
-    const SavedTensor *t = pickle_is_plain(value) ? NULL : map_get(&b->ts->tensors, value);
+    const SavedTensor *t = pickle_is_plain(value) ? NULL : ts_known_tensor(b->ts, value);
     return !path || pickle_is_plain(value) || (t && t->name && t->same->name)
         ? NULL
         : ts_child_name(b->cx, path, attr->s);
@@ -393,9 +398,9 @@ static Value number_as(const TypeExpr *t, int64_t i)
  * identity is kept. */
 static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Value *out)
 {
-    const Value *made = pickle_is_plain(p) ? NULL : map_get(&b->ts->values, p);
+    uintptr_t made = pickle_is_plain(p) ? 0 : (uintptr_t)map_get(&b->ts->values, p);
     if (made) {
-        *out = *made;
+        *out = b->ts->made.at[made - 1];
         return true;
     }
     if (ctx_failed(b->cx))
@@ -417,16 +422,50 @@ static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Valu
     }
 }
 
+void ts_forget_values(TorchScript *ts)
+{
+    ts->values = ts->cells = (Map){ 0 };
+    ts->made.at = NULL;
+    ts->made.n = ts->made.cap = 0;
+}
+
+/* No constant is a value of data.pkl: what was made of that need not be known any more. Those of
+ * model.json are. */
+static void give_values(Ctx *cx, TorchScript *ts)
+{
+    if (ts->legacy)
+        return;
+    map_give(cx, &ts->values);
+    map_give(cx, &ts->cells);
+    mem_give(cx, ts->made.at, ts->made.cap * sizeof *ts->made.at);
+    ts_forget_values(ts);
+}
+
+static void forget_data(Ctx *cx, Program *p)
+{
+    TorchScript *ts = p->front;
+    phase_forget(cx, PHASE_PICKLES);
+    ts->data = NULL;
+    p->settled = NULL;
+}
+
+/* Of the values that were read of the file, which stay until the evaluation has settled. */
 bool ts_build_root(Ctx *cx, Program *p, Value *out)
 {
     TorchScript *ts = p->front;
+    p->settled = NULL;
+    if (!ts->data && !ts_read_data(cx, ts))
+        return false;
     Where here = { .up = cx->at, .kind = WHERE_RECORD, .name = str_of(cx, "data.pkl") };
     cx->at = &here;
-    ts->values = ts->cells = (Map){ 0 };
+    ts_forget_values(ts);
     ts->g = p->graph ? p->graph : graph_new(cx, NULL, str_of(cx, "saved"));
     Builder b = { .cx = cx, .ts = ts, .dir = ts->data_dir };
     bool good = build(&b, ts->data, NULL, str_of(cx, ""), out);
     cx->at = here.up;
+    give_values(cx, ts);
+    p->settled = ts->legacy ? NULL : forget_data;
+    p->settled_at = cx->steps + (ts->data_end - ts->data_id) / VALUES_READ_PER_STEP;
     p->root = good ? *out : val_none();
     return good && ts_defaults(cx, ts);
 }

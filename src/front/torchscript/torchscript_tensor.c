@@ -284,11 +284,18 @@ static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *
     return true;
 }
 
+static const void *key_of(const Pickle *p) { return (const void *)((uintptr_t)p->id + 1); }
+
+SavedTensor *ts_known_tensor(const TorchScript *ts, const Pickle *call)
+{
+    return map_get(&ts->tensors, key_of(call));
+}
+
 /* The tensor that a call of the pickle rebuilds. dir is the folder of its storages. Made once for
  * each call, in the keep arena; NULL after an error. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir)
 {
-    SavedTensor *t = map_get(&ts->tensors, call);
+    SavedTensor *t = ts_known_tensor(ts, call);
     if (t)
         return t;
     if (!pickle_is_tensor(call)) {
@@ -297,10 +304,10 @@ SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char 
     }
     keep_begin(cx);
     t = new(cx, SavedTensor);
-    t->from = call;
+    t->id = call->id;
     t->same = t;
     t->axis = -1;
-    map_put(cx, &ts->tensors, call, t);
+    map_put(cx, &ts->tensors, key_of(call), t);
     bool good = read_tensor(cx, ts, t, call, dir);
     keep_end(cx);
     return good ? t : NULL;
