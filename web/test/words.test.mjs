@@ -1,4 +1,4 @@
-// words.test.mjs - the page in Chinese, on a phone, by keyboard, and what a screen reader is told.
+// words.test.mjs - the page in Chinese, on a phone, by keyboard, dark, and what a screen reader is told.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -113,6 +113,49 @@ test('everything that can be used has a name', async () => {
         .map((e) => e.outerHTML.slice(0, 120)));
       assert.deepEqual(nameless, []);
     }
+  } finally {
+    await site.stop();
+  }
+});
+
+/** Visible texts whose contrast to what is behind them is under 4.5 to 1 (WCAG AA), in the page's own colours. */
+const pale = () => {
+  const numbers = (colour) => colour.match(/[\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (; e; e = e.parentElement) {
+      const colour = numbers(getComputedStyle(e).backgroundColor);
+      if (colour.length === 3)
+        return colour;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll('body *')]
+    .filter((e) => e.checkVisibility() && !e.closest('svg') && !e.disabled && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()))
+    .map((e) => [e, ...[numbers(getComputedStyle(e).color), behind(e)].map(light).sort((a, b) => b - a)])
+    .filter(([, more, less]) => (more + 0.05) / (less + 0.05) < 4.5)
+    .map(([e, more, less]) => `${((more + 0.05) / (less + 0.05)).toFixed(2)}: ${e.outerHTML.slice(0, 100)}`);
+};
+
+test('dark where the system is dark; every text can be read in both themes', async () => {
+  const site = await start({ colorScheme: 'dark' });
+  try {
+    const { page } = site;
+    const theme = () => page.evaluate(() => [document.documentElement.dataset.theme, getComputedStyle(document.body).backgroundColor]);
+    const [name, ground] = await theme();
+    assert.equal(name, 'dark');
+    await open(page, digits);
+    await page.click('#options summary');
+    await page.click('#convert');
+    await page.waitForSelector('#viewer[data-shown]');
+    assert.deepEqual(await page.evaluate(pale), []);
+    await page.click('#theme');
+    assert.deepEqual([(await theme())[0], (await theme())[1] !== ground], ['light', true]);
+    assert.deepEqual(await page.evaluate(pale), []);
+    await page.reload();
+    await page.waitForSelector('html[data-ready]');
+    assert.equal((await theme())[0], 'light');             // what was chosen stays
   } finally {
     await site.stop();
   }
