@@ -289,8 +289,8 @@ struct Source {
     uint8_t *window;
     uint64_t window_at; /* SRC_FILE: what was read last around small reads; source.c */
     size_t window_n;
-    const uint8_t *mem; /* SRC_MEMORY; a small SRC_RECIPE that was computed. Files are never mapped:
-                           one that shrinks meanwhile is an error, not a SIGBUS */
+    const uint8_t *mem; /* SRC_MEMORY; a small SRC_RECIPE that was computed. Files are never
+                           looked into by a mapping: one that shrinks is an error, not a SIGBUS */
     Source *inner;
     uint64_t off, packed; /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe;

@@ -162,6 +162,7 @@ static const uint32_t kept[] = {
     SYS_pwrite64,
     SYS_lseek,
     SYS_fstat,
+    SYS_fstatfs,
     SYS_close,
     SYS_fsync,
     SYS_fdatasync,

@@ -1,10 +1,11 @@
 /* source.c - where bytes come from, and how they get into an output without passing through the
  * heap.
  *
- * A file is read with pread and copied by the kernel; it is never mapped, so a file that shrinks
- * while we read is an error and not a signal. A deflated range is inflated forward: one inflater
- * per context (and per level, for an archive deflated inside another one), begun anew when somebody
- * reads backwards or another range. A recipe is computed whole when it is read. */
+ * A file is read with pread and copied by the kernel; we never look into a mapping of one, so a
+ * file that shrinks while we read is an error and not a signal. A deflated range is inflated
+ * forward: one inflater per context (and per level, for an archive deflated inside another one),
+ * begun anew when somebody reads backwards or another range. A recipe is computed whole when it is
+ * read. */
 #include "base/internal.h"
 
 #include <errno.h>

@@ -48,9 +48,10 @@ ptrdiff_t sys_read_at(SysFile f, void *out, size_t n, uint64_t at);
 ptrdiff_t sys_write(SysFile f, const void *p, size_t n);
 
 /* Bytes that the kernel has copied from `at` in one file to the end of what is written in another:
- * fewer than n, 0 where it does not say why it cannot, -1 on failure. SYS_CANNOT: not between these
- * two in this way; then the next of SYS_WAYS is tried, or the bytes are read and written. */
-enum { SYS_WAYS = 2, SYS_CANNOT = -2 };
+ * fewer than n, 0 where it does not say why it cannot (the file has become shorter), -1 on failure.
+ * SYS_CANNOT: not between these two in this way; then the next of SYS_WAYS is tried, or the bytes
+ * are read and written. */
+enum { SYS_WAYS = 3, SYS_CANNOT = -2 };
 ptrdiff_t sys_copy(int way, SysFile to, SysFile from, uint64_t at, size_t n);
 
 /* What was written is on the disk: some file systems tell only here that it is full. Of a folder,

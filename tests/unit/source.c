@@ -154,21 +154,56 @@ static void reading_outside_is_an_error(void **state)
     assert_true(bytes_read(cx, (Bytes){ NULL, 0, 0 }, 0, out, 0));
 }
 
+/* To the middle of a page, to the end of one, and a byte too few: what is mapped has zeros there,
+ * or nothing. */
 static void a_file_that_shrinks_is_an_error(void **state)
 {
     Ctx *cx = *state;
+    enum { LEAD = 7 };
+    static const off_t left[] = { 1000, 2 << 20, BIG - 1 };
     char *dir = folder();
     char *path = path_in(dir, "in");
     char *to = path_in(dir, "out");
     uint8_t *p = pattern(BIG);
-    Source *s = file_source(cx, dir, p, BIG);
-    assert_int_equal(truncate(path, 1000), 0);
-    FILE *f = fopen(to, "wb");
-    Sink sink = { .fd = fileno(f) };
-    assert_false(sink_copy(cx, &sink, (Bytes){ s, 0, BIG }));
-    assert_string_equal(cx->error.text->s, "the file became shorter while it was read");
-    fclose(f);
+    for (size_t i = 0; i < COUNT(left); i++) {
+        Source *s = file_source(cx, dir, p, BIG);
+        assert_int_equal(truncate(path, left[i]), 0);
+        FILE *f = fopen(to, "wb");
+        Sink sink = { .fd = fileno(f) };
+        assert_true(sink_pad(cx, &sink, LEAD));
+        assert_false(sink_copy(cx, &sink, (Bytes){ s, 0, BIG }));
+        assert_string_equal(cx->error.text->s, "the file became shorter while it was read");
+        fclose(f);
+        ctx_restart(cx);
+    }
     free(p), free(path), free(to);
+    remove_folder(dir);
+}
+
+/* From any place to any place, in a file and in a pipe, as far as the sizes at which ways begin. */
+static void a_large_copy_has_the_bytes(void **state)
+{
+    Ctx *cx = *state;
+    enum { LARGE = 10 << 20 };
+    static const uint64_t places[] = { 0, 64, 4096, 70001 }, leads[] = { 0, 7, 4096 };
+    static const uint64_t sizes[] = { 1 << 20, (4 << 20) + 1, 9 << 20 };
+    char *dir = folder();
+    char *to = path_in(dir, "out");
+    uint8_t *p = pattern(LARGE);
+    uint8_t *got = malloc(LARGE);
+    Source *s = file_source(cx, dir, p, LARGE);
+    for (size_t i = 0; i < COUNT(places) * COUNT(leads) * COUNT(sizes); i++) {
+        uint64_t at = places[i % COUNT(places)], lead = leads[i / COUNT(places) % COUNT(leads)];
+        uint64_t n = sizes[i / COUNT(places) / COUNT(leads)];
+        FILE *f = fopen(to, "w+b");
+        Sink sink = { .fd = fileno(f) };
+        assert_true(sink_pad(cx, &sink, lead) && sink_copy(cx, &sink, (Bytes){ s, at, n }));
+        assert_int_equal(sink.at, lead + n);
+        assert_int_equal(pread(fileno(f), got, LARGE, (off_t)lead), n);
+        assert_memory_equal(got, p + at, n);
+        fclose(f);
+    }
+    free(p), free(got), free(to);
     remove_folder(dir);
 }
 
@@ -280,6 +315,7 @@ int main(void)
         TEST(damaged_compressed_data_is_an_error),
         TEST(reading_outside_is_an_error),
         TEST(a_file_that_shrinks_is_an_error),
+        TEST(a_large_copy_has_the_bytes),
         TEST(what_is_not_a_file_is_named),
         TEST(a_small_recipe_runs_once),
         TEST(a_part_is_computed_alone),
