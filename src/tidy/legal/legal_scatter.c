@@ -174,19 +174,28 @@ static Ox tuples_of(Graph *g, Ox index, int64_t k)
     return reshaped(g, index, (Dim[]){ m, dim_int(g->cx, k) }, 2);
 }
 
-/* ScatterND without a reduction before 11: a Scatter along one flat axis. */
-static Verdict scatter_flat(Node *n, Ox *out)
+static Ox flattened(Graph *g, Ox x)
+{
+    return ox_rank(x) == 1 ? x : ox_g(g, "Reshape", x, one_axis(g, -1));
+}
+
+/* ScatterND as ScatterElements along one flat axis. A tuple of one index is its own place: one that
+ * counts from the end does so there too, where the operator allows it (11 on). */
+static Verdict scatter_flat(const Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
     Ox x = n->in[0];
+    const Attr *how = node_attr(n, "reduction");
     int64_t k;
     if (!tuple_size(n, &k) || ox_rank(n->in[2]) < 0)
         return AS_IT_IS;
     Dim rest = dim_product(g->cx, x->type->dim + k, ox_rank(x) - (int)k);
-    Ox at = flat_items(g, flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k), rest);
-    Ox flat = ox_g(g, "Reshape", x, one_axis(g, -1));
-    Ox updates = ox_g(g, "Reshape", n->in[2], one_axis(g, -1));
-    Ox y = ox_g_with(g, "ScatterElements", INPUTS(flat, at, updates), INT("axis", 0));
+    Ox place = k == 1 && l->target >= 11
+        ? flattened(g, n->in[1])
+        : flat_places(g, tuples_of(g, n->in[1], k), x->type->dim, k);
+    Ox at = flat_items(g, place, rest);
+    Ox y = ox_g_with(g, "ScatterElements", INPUTS(flattened(g, x), at, flattened(g, n->in[2])),
+                     INT("axis", 0), how ? *how : NO_ATTR);
     out[0] = ox_ok(y) ? reshaped(g, y, x->type->dim, ox_rank(x)) : POISON;
     return ox_ok(y) ? CHANGED : REFUSED;
 }
@@ -210,14 +219,35 @@ Verdict legal_gather_nd(Legal *l, Node *n, Ox *out)
     return ox_ok(y) ? CHANGED : REFUSED;
 }
 
+/* Do no two tuples name the same place? Few numbers are looked at. */
+static bool surely_distinct(const Node *n)
+{
+    const int64_t *at;
+    int64_t count, k;
+    Ox index = n->in[1];
+    if (!tuple_size(n, &k))
+        return false;
+    if (dim_is(type_numel(n->graph->cx, index->type), k))
+        return true;
+    if (k > 1 || !ox_known_ints(n->graph, index, &at, &count) || count > 64)
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < i; j++)
+            if (at[i] == at[j] || (at[i] < 0) != (at[j] < 0))
+                return false;
+    return true;
+}
+
 /* ScatterND: as legal_scatter_elements, where the axes that an index tuple names are taken as
  * one axis of x. Before 11 there is no ScatterND at all, and one without a reduction is a flat
- * Scatter. */
+ * Scatter. ONNX Runtime 1.31 gives the tuples to several threads, which lose updates of a place
+ * that another one reduces into as well; its ScatterElements does not. */
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
-    if (l->target < 11 && strcmp(node_str(n, "reduction", "none"), "none") == 0)
-        return scatter_flat(n, out);
+    bool replaces = strcmp(node_str(n, "reduction", "none"), "none") == 0;
+    if (replaces)
+        return l->target < 11 ? scatter_flat(l, n, out) : AS_IT_IS;
     Ctx *cx = l->cx;
     Combined c;
     Ox x = n->in[0];
@@ -225,7 +255,9 @@ Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
     Ox updates = n->in[2];
     int rank = ox_rank(x);
     int64_t k;
-    if (!combined_as(l, n, &c) || ox_rank(updates) < 0 || !tuple_size(n, &k))
+    if (!combined_as(l, n, &c))
+        return l->ort && !surely_distinct(n) ? scatter_flat(l, n, out) : AS_IT_IS;
+    if (ox_rank(updates) < 0 || !tuple_size(n, &k))
         return AS_IT_IS;
     Dim m = dim_product(cx, index->type->dim, ox_rank(index) - 1);
     Dim size = dim_product(cx, x->type->dim, (int)k);

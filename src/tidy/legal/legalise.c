@@ -476,6 +476,19 @@ static Verdict legal_depth_to_space(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* The Tanh of a number's Gelu: ONNX Runtime 1.31 makes the whole one FastGelu, whose kernel wants
+ * an axis. Beside a Reshape it does not see it. */
+static Verdict legal_tanh(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ox x = n->in[0];
+    if (!l->ort || ox_rank(x) != 0 || x->kind != OX_NODE || !node_is(x->node, "Mul"))
+        return AS_IT_IS;
+    Ox list = ox_g(g, "Tanh", ox_g(g, "Reshape", x, one_axis(g, 1)));
+    out[0] = ox_g(g, "Squeeze", list, one_axis(g, 0));
+    return ox_ok(out[0]) ? CHANGED : REFUSED;
+}
+
 static const LegalOp legal_ops[] = {
     { "ArgMax", 12, legal_arg_last },
     { "ArgMin", 12, legal_arg_last },
@@ -510,10 +523,11 @@ static const LegalOp legal_ops[] = {
     { "Range", 11, legal_range },
     { "Reshape", 14, legal_reshape },
     { "ScatterElements", 18, legal_scatter_elements },
-    { "ScatterND", 18, legal_scatter_nd },
+    { "ScatterND", ONNX_LAST_TARGET + 1, legal_scatter_nd },
     { "Shape", 15, legal_shape },
     { "Slice", 10, legal_slice },
     { "Softmax", 13, legal_softmax },
+    { "Tanh", ONNX_LAST_TARGET + 1, legal_tanh },
     { "Split", 18, legal_split },
     { "SplitToSequence", ONNX_LAST_TARGET + 1, legal_split_to_sequence },
     { "TopK", 11, legal_topk },
