@@ -26,6 +26,11 @@ static bool per_axis(Op *op, const char *name, int n, int64_t deflt, int64_t *ou
     Ints v = { 0 };
     if (has_param(op, name))
         v = arg_ints_n(op, name, n);
+    if (has_param(op, name) && v.n == 0 && !ctx_failed(op->cx))
+        return fail(op->cx, E_VALUE,
+                    "expected %s to be a single integer value or a list of %d values to match the "
+                    "convolution dimensions, but got %s=[]",
+                    name, n, name);
     for (int i = 0; i < n; i++)
         out[i] = v.n ? v.at[i] : deflt;
     return !ctx_failed(op->cx);
@@ -47,7 +52,9 @@ static bool pads_by_name(Op *op, Conv *c)
                         "padding='same' is not supported for strided convolutions");
         if (!dim_known(ox_dim(c->weight, 2 + i), &k))
             return fail(op->cx, E_UNDECIDED, "padding='same' needs a weight of known size");
-        int64_t all = c->dilation[i] * (k - 1);
+        int64_t all;
+        if (!mul_ok(c->dilation[i], k - 1, &all))
+            return fail(op->cx, E_LIMIT, "dilation is too large: %lld", (long long)c->dilation[i]);
         c->pads[i] = all / 2;
         c->pads[c->n + i] = all - all / 2;
     }
@@ -171,7 +178,7 @@ static Ox plus_bias(Op *op, const Conv *c, Ox y)
 /* ConvTranspose, with a Pad and then the bias where the output_padding is too large for it. */
 static Ox conv_transpose(Op *op, Conv c)
 {
-    int64_t behind[MAX_RANK];
+    int64_t behind[MAX_RANK] = { 0 };
     int64_t pads[2 * MAX_RANK] = { 0 };
     extra_by_pads(&c, behind);
     if (!any(behind, c.n))

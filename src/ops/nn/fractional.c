@@ -11,7 +11,8 @@ typedef struct Fractional {
     Ox samples; /* [N, C, n] */
     int n;      /* spatial axes */
     int64_t kernel[3], out[3];
-    bool alone; /* the input has no batch axis */
+    int64_t taps; /* elements of a window */
+    bool alone;   /* the input has no batch axis */
 } Fractional;
 
 /* Reads the arguments; row->datum: the number of spatial axes. False after an error. */
@@ -20,6 +21,7 @@ static bool fractional_args(Op *op, Fractional *f)
     int rank;
     int n = (int)op->row->datum;
     f->n = n;
+    f->taps = 1;
     f->x = arg(op, "self");
     f->samples = arg(op, "random_samples");
     Ints kernel = arg_ints_n(op, "kernel_size", n);
@@ -37,6 +39,9 @@ static bool fractional_args(Op *op, Fractional *f)
         f->out[i] = out.at[i];
         if (f->kernel[i] < 1 || f->out[i] < 1)
             return fail(op->cx, E_VALUE, "kernel_size and output_size must be greater than zero");
+        if (f->kernel[i] > INT32_MAX || f->out[i] > INT32_MAX ||
+            !mul_ok(f->taps, f->kernel[i], &f->taps))
+            return fail(op->cx, E_LIMIT, "kernel_size or output_size is too large");
     }
     return ox_ok(f->x) && ox_ok(f->samples);
 }
@@ -98,18 +103,16 @@ static Ox by_window(Op *op, const Fractional *f, Ox x)
 {
     Dim dims[MAX_RANK] = { ox_dim(f->x, 0), ox_dim(f->x, 1) };
     int perm[MAX_RANK] = { 0, 1 };
-    int64_t taps = 1;
     for (int i = 0; i < f->n; i++) {
         dims[2 + 2 * i] = dim_int(op->cx, f->out[i]);
         dims[3 + 2 * i] = dim_int(op->cx, f->kernel[i]);
         perm[2 + i] = 2 + 2 * i;
         perm[2 + f->n + i] = 3 + 2 * i;
-        taps *= f->kernel[i];
     }
     x = permute_to(op, reshape_to(op, x, dims, 2 + 2 * f->n), perm, 2 + 2 * f->n);
     for (int i = 0; i < f->n; i++)
         dims[2 + i] = dim_int(op->cx, f->out[i]);
-    dims[2 + f->n] = dim_int(op->cx, taps);
+    dims[2 + f->n] = dim_int(op->cx, f->taps);
     return reshape_to(op, x, dims, 3 + f->n);
 }
 

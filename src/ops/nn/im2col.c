@@ -27,6 +27,8 @@ static bool pair_of(Op *op, const char *name, int64_t least, int64_t out[AXES])
         if (out[i] < least)
             return fail(op->cx, E_VALUE, "%s should be %s zero, but got %lld", name,
                         least ? "greater than" : "at least", (long long)out[i]);
+        if (out[i] > INT32_MAX)
+            return fail(op->cx, E_LIMIT, "%s is too large: %lld", name, (long long)out[i]);
     }
     return true;
 }

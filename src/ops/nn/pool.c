@@ -41,13 +41,17 @@ static Ox without_batch(Op *op, Ox y, bool alone)
     return alone ? ox(op, "Squeeze", y, axes) : y;
 }
 
-/* One number for each axis. Of a parameter that is empty or that the schema lacks they are `deflt`;
- * if that is NULL, 0 for the padding and 1 for any other. False after an error. */
+/* One number for each axis. Of a parameter that is empty or that the schema lacks they are `deflt`.
+ * If that is NULL, an empty one is an error, and what the schema lacks is 0 for the padding and 1
+ * for any other. False after an error. */
 static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64_t *out)
 {
     Ints v = { 0 };
     if (has_param(op, name))
         v = arg_ints_n(op, name, n);
+    if (has_param(op, name) && v.n == 0 && !deflt && !ctx_failed(op->cx))
+        return fail(op->cx, E_VALUE, "%s must either be a single int, or a tuple of %d ints", name,
+                    n);
     const int64_t *from = v.n ? v.at : deflt;
     for (int i = 0; i < n; i++)
         out[i] = from ? from[i] : strcmp(name, "padding") != 0;
@@ -57,7 +61,7 @@ static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64
 /* How many elements of axis i, of this size and padded, lie behind its first window. */
 static int64_t room_behind(const Pool *p, int i, int64_t size)
 {
-    return size + 2 * p->pad[i] - p->dilation[i] * (p->kernel[i] - 1) - 1;
+    return size - p->dilation[i] * (p->kernel[i] - 1) - 1 + 2 * p->pad[i];
 }
 
 /* With ceil_mode a window may be larger than the padded image: it has one place, and ends where the
@@ -665,6 +669,11 @@ static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim part
 static Parts by_slices(Op *op, const char *name, Parts from, int axis, int64_t n, int64_t size,
                        Dim stride, bool places)
 {
+    int64_t most; /* no number below is larger */
+    if (n >= INT32_MAX || !add_ok(size, 1, &most) || !mul_ok(n, most, &most)) {
+        fail(op->cx, E_LIMIT, "output_size is too large: %lld", (long long)n);
+        return (Parts){ POISON, POISON };
+    }
     Ox *values = new_array(op->cx, Ox, n + 1);
     Ox *at = new_array(op->cx, Ox, n + 1);
     if (!values || !at)
