@@ -10,15 +10,16 @@
 Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
 optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
 too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the
-faster of the two others, as the files are and through onnxslim and the optimizer where these help; last, a line for each opset and number of
-threads: median and worst. A race is run in two processes (what memory a session gets moves its time by 2 %), of a few seconds each. Resumable:
-exports and what was found out about a file are kept in the cache, a time for these files and this runtime; --again races anew. Exit code 1 where
-ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
+faster of the two others, as the files are and, at the first opset, through onnxslim and the optimizer where these help; last, a line for each
+opset and number of threads: median and worst. A race is run in two processes (what memory a session gets moves its time by 2 %), of a few seconds
+each. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime; --again races anew.
+Exit code 1 where ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
 where a reader fails or is wrong, does better with the file of ts (of dy where ts exports none), and KNOWN does not say why.
 """
 import argparse
 import collections
 import contextlib
+import functools
 import hashlib
 import io
 import json
@@ -38,7 +39,7 @@ SLOWEST = 1.03                      # our time, of the fastest other file's
 SLIM_MOST = 0.01                    # of our nodes
 LIMIT = 900                         # seconds for one step of one file
 RACES = 2
-SECONDS, FEWEST = 2.5, 8            # a race ends after so long, but not before so many rounds
+SECONDS, FEWEST = 2, 8              # a race ends after so long, but not before so many rounds
 DATA = os.path.join(TOP, "docs", "data", "runtimes.json")
 
 
@@ -159,8 +160,13 @@ def through(tool, path, made, kind):
 # ---- the record ----
 
 def digest(*paths):
+    return digest_of_state(*((p, os.stat(p).st_mtime_ns, os.stat(p).st_size) for p in paths))
+
+
+@functools.lru_cache(maxsize=None)
+def digest_of_state(*files):
     h = hashlib.sha256()
-    for path in paths:
+    for path, _, _ in files:
         with open(path, "rb") as f:
             h.update(f.read())
     return h.hexdigest()[:20]
@@ -271,6 +277,7 @@ def slimmed(path):
         ours = sum(slim.shown(given, False).values())
         for name, tool in slim.tools(False).items():
             left = tool(given, os.path.join(folder, "made.onnx"))
+            tool.stop()                                             # what it took for this model it keeps
             out[name] = left if isinstance(left, str) else sum(left.values()) / max(1, ours)
     return out
 
@@ -342,6 +349,8 @@ def report(opset, threads, results):
     figures = {"left": least_left(results)}
     for key, title, times in (("plain", "time, of the faster of ts and dy", plain),
                               ("tools", "the same, through tools where they help", {n: best(r["times"]) for n, r in results.items()})):
+        if key == "tools" and not any("/" in h for r in results.values() for h in r["times"]):
+            continue
         timed = [(n, ratios(t)) for n, t in times.items()]
         print(table(title, timed))
         ours = {n: round(t["ours"], 4) for n, t in timed if t}
@@ -482,6 +491,8 @@ class Progress:
 
 
 def results_of(folder, record, o, name, opset, threads):
+    """What is found out about a model. onnxslim, onnxsim and the optimizer are asked at the first opset only: of later ones the optimizer mistakes
+    operators, and most of the time would be theirs."""
     import onnxruntime
     import runtime_models
     files = {"ours": converted(folder, o.pt2onnx, name, opset), **{h: exported(folder, h, name, opset) for h in HOWS[1:]}}
@@ -489,10 +500,11 @@ def results_of(folder, record, o, name, opset, threads):
     values, kind = os.path.join(folder, name + ".pt.npz"), runtime_models.KINDS.get(name, "")
     about = {h: "%s %s %s" % (digest(f), onnxruntime.__version__, looked_by()) for h, f in files.items()}
     found = {h: record.get("look " + about[h], lambda f=f: own_process("--look", f, values, kind)) for h, f in files.items()}
-    runners = variants(files, kind)
+    tools = opset == o.opsets[0]
+    runners = variants(files, kind) if tools else files
     key = o.again + "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
     times = {} if not o.rounds else raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
-    left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if "ours" in files else {}
+    left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if tools and "ours" in files else {}
     return {"found": found, "times": times, "slim": left}
 
 

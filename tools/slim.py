@@ -62,6 +62,11 @@ class Tool:
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         return self.process.stdout.readline().strip() == "ok"
 
+    def stop(self):
+        if self.process:
+            self.process.communicate()
+        self.process = None
+
     def __call__(self, given, made):
         """How many of which nodes are left, or a text: the tool itself fails."""
         if not self.process and not self.start():

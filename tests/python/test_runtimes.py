@@ -91,11 +91,13 @@ def test_nodes_of_branches_count():
 
 
 def test_the_tables_name_each_model(capsys):
-    figures, good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {"onnxslim": 1.0}}})
+    figures, good = runtimes.report(18, 1, {"net": {"found": {"ours": FINE, "ts": FINE}, "times": {"ours": 1.0, "ts": 2.0, "ts/slim": 2.0},
+                                                "slim": {"onnxslim": 1.0}}})
     said = capsys.readouterr().out
     assert figures["left"] == {"net": (8, 8)} and figures["plain"]["worst"] == figures["tools"]["median"] == 0.5
     assert "18/2" in runtimes.summary({"18/2": figures})
     assert good and "ours: median 0.500, worst 0.500" in said and said.count("\nnet ") == 9
+    assert "tools" not in runtimes.report(20, 1, {"net": {"found": {"ours": FINE}, "times": {"ours": 1.0, "ts": 2.0}, "slim": {}}})[0]
 
 
 def test_kept_figures_fill_both_readmes(tmp_path, monkeypatch, capsys):
