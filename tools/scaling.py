@@ -12,10 +12,13 @@ more than 2 % over those of OTHER. Programs are written here, without PyTorch. W
 model of three layers, from exec to exit.
 """
 import argparse
+import io
+import json
 import math
 import os
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -57,6 +60,58 @@ def chain(path, n):
 def unshaped(path, n):
     """The same, but nothing tells the input's shape: the first layer asks for it, and the evaluation begins again."""
     write_chain.write(path, n, 8)
+    return []
+
+
+def wrapper(codes, scale):
+    """What torch.save makes of a weight [2, 2] of a class of its own, which wraps codes and a scale."""
+    saved = io.BytesIO()
+    a = write_chain.Archive(saved)
+    p = write_chain.Pickle().raw(b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_wrapper_subclass\nclayers\nWrapped\n)}(")
+    p.text("codes").tensor(0, (2, 2)).text("scale").tensor(1, (2, 1)).raw(b"utR")
+    for name, data in ("data.pkl", p.done()), ("data/0", codes), ("data/1", scale), ("version", b"3\n"):
+        a.add(name, data)
+    a.close()
+    return saved.getvalue()
+
+
+def wrapped(path, n):
+    """A .pt2 whose weights wrap others: Linear of the codes, times the scale."""
+    def named(name):
+        return {"as_tensor": {"name": name}}
+
+    def meta(*sizes):
+        return {"dtype": 7, "sizes": [{"as_int": size} for size in sizes], "strides": [{"as_int": size} for size in (*sizes[1:], 1)], "storage_offset": {"as_int": 0},
+                "requires_grad": False, "device": {"type": "cpu", "index": None}, "layout": 7}
+
+    def node(target, result, **args):
+        return {"target": "torch.ops." + target, "inputs": [{"name": name, "arg": arg, "kind": 1} for name, arg in args.items()], "outputs": [named(result)], "metadata": {}}
+
+    a = write_chain.Archive(path)
+    weights = ["p%d" % i for i in range(n)]
+    nodes, values, last = [], {"x": meta(2, 2)}, "x"
+    for i, weight in enumerate(weights):
+        codes, scale, product, result = ("%s%d" % (kind, i) for kind in ("codes", "scale", "product", "result"))
+        for part in "codes", "scale":
+            nodes.append(node("export.access_subclass_inner_tensor.default", "%s%d" % (part, i), src_subclass_tensor=named(weight), attr={"as_string": part}))
+        nodes.append(node("aten.linear.default", product, input=named(last), weight=named(codes)))
+        nodes.append(node("aten.mul.Tensor", result, self=named(product), other=named(scale)))
+        values.update({weight: meta(2, 2), codes: meta(2, 2), scale: meta(2, 1), product: meta(2, 2), result: meta(2, 2)})
+        a.add("data/weights/w%d" % i, wrapper(struct.pack("<4f", i, 1, 2, 3), struct.pack("<2f", i, 1)))
+        last = result
+    signature = {"input_specs": [{"parameter": {"arg": {"name": weight}, "parameter_name": "w." + weight}} for weight in weights] + [{"user_input": {"arg": named("x")}}],
+                 "output_specs": [{"user_output": {"arg": named(last)}}]}
+    graph = {"inputs": [named(name) for name in [*weights, "x"]], "outputs": [named(last)], "nodes": nodes, "tensor_values": values,
+             "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": False}
+    config = {"w." + weight: {"path_name": "w%d" % i, "is_param": True, "use_pickle": True, "tensor_meta": meta(2, 2)} for i, weight in enumerate(weights)}
+    program = {"graph_module": {"graph": graph, "signature": signature, "module_call_graph": []}, "schema_version": {"major": 8, "minor": 20}, "range_constraints": {},
+               "opset_version": {"aten": 10}}
+    a.add("data/weights/model_weights_config.json", json.dumps({"config": config}).encode())
+    a.add("data/constants/model_constants_config.json", json.dumps({"config": {}}).encode())
+    a.add("models/model.json", json.dumps(program).encode())
+    for name, data in ("archive_format", b"pt2"), ("archive_version", b"0"), ("byteorder", b"little"):
+        a.add(name, data)
+    a.close()
     return []
 
 
@@ -119,7 +174,7 @@ def lists(path, n):
 
 KINDS = {"chain": (chain, 125, "layers"), "unshaped": (unshaped, 125, "layers"), "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
          "branches": (branches, 30, "branches"), "nests": (nests, 3, "deep"), "sizes": (sizes, 3, "cuts"), "text": (text, 250, "iterations"),
-         "lists": (lists, 250, "items")}
+         "lists": (lists, 250, "items"), "wrapped": (wrapped, 125, "weights")}
 
 
 class Work:

@@ -11,6 +11,7 @@ import oracle
 from conftest import build
 
 sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import scaling                                                      # noqa: E402
 import write_chain                                                  # noqa: E402
 
 SMALL, LARGE = 250, 1000
@@ -212,6 +213,14 @@ def test_evaluation_that_begins_again(growth, tmp_path):
     write_chain.write(str(tmp_path / "chain.pt"), LARGE, 2)
     told, asked = (work(growth, str(tmp_path / "chain.pt"), tmp_path / "out.onnx", *spec) for spec in (["x:float32[2,2]"], []))
     assert told < asked <= 1.25 * told
+
+
+def test_weights_that_wrap_others(growth, tmp_path):
+    sizes = []
+    for n in (SMALL, LARGE):
+        scaling.wrapped(str(tmp_path / "net.pt2"), n)
+        sizes.append(work(growth, str(tmp_path / "net.pt2"), tmp_path / "out.onnx"))
+    assert sizes[1] <= MOST * sizes[0], sizes
 
 
 def test_modules_as_functions(growth, tmp_path):

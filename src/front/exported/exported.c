@@ -498,16 +498,32 @@ static Expr *attribute(Exported *x, Str name)
     return e;
 }
 
+static const void *slot_key(uint32_t slot) { return (const void *)((uintptr_t)slot + 1); }
+
+/* The parts of each weight as a list, in the order of the file. */
+static void link_parts(Exported *x)
+{
+    for (size_t i = x->parts.n; i > 0; i--) {
+        ExPart *part = &x->parts.at[i - 1];
+        if (part->fn != x->fn)
+            continue;
+        part->next = (size_t)(uintptr_t)map_get(&x->parts_of, slot_key(part->from));
+        map_put(x->cx, &x->parts_of, slot_key(part->from), (const void *)(uintptr_t)i);
+    }
+}
+
 /* The statements that take parts of what lies in slot `from`, which the entry of this name is, read
  * the entries of those parts. A part may wrap others in turn. *n: how many there are. */
 static bool load_parts(Exported *x, const Spec *s, Str name, uint32_t from, ExStore store,
                        size_t *n)
 {
     check_stack(x->cx); /* a pickle may put a wrapper into itself */
-    for (size_t i = 0; i < x->parts.n; i++) {
-        const ExPart part = x->parts.at[i];
+    size_t i = (size_t)(uintptr_t)map_get(&x->parts_of, slot_key(from));
+    while (i > 0) {
+        const ExPart part = x->parts.at[i - 1];
+        i = part.next;
         count_work(x->cx);
-        if (part.fn != x->fn || part.from != from || part.value->kind != X_NONE)
+        if (part.value->kind != X_NONE)
             continue;
         Str inner = str_fmt(x->cx, "%s.%s", name->s, part.name->s);
         size_t index, inside = 0;
@@ -617,6 +633,7 @@ static bool read_inputs(Exported *x, const Signature *s, Params *ps)
 {
     const Str *paths = leaf_paths(x, s);
     size_t leaf = 0;
+    link_parts(x);
     vec_push(x->cx, &ps->param, (ParamDecl){ .name = str_of(x->cx, "self") });
     for (size_t i = 0; i < s->inputs.n; i++) {
         const Spec *spec = &s->inputs.at[i];

@@ -37,6 +37,7 @@ typedef struct ExPart {
     uint32_t from, to;
     Str name;
     Expr *value;
+    size_t next; /* of the same `from`, as a number of parts from 1 on; 0: it is the last one */
 } ExPart;
 
 /* A function under construction. */
@@ -62,6 +63,7 @@ typedef struct Exported {
     VEC(ExArg) inputs, outputs;
     Map input_types;       /* name -> Recorded */
     VEC(ExPart) parts;     /* of weights that wrap others */
+    Map parts_of;          /* slot of fn + 1 -> number of the first part of what lies there */
     ExFunction *fn;        /* of the whole program */
     VEC(ExState) state;    /* attributes of the root object, in order */
     Map state_by_name;     /* name -> index + 1 */
