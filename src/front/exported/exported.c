@@ -784,6 +784,7 @@ static bool load(Exported *x)
     if (!read_program(x, &j, &s) || !ex_open_stores(x) || !read_inputs(x, &s, &ps) ||
         !read_outputs(x, &s))
         return false;
+    x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
     map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);
     if (x->n_assertions)
