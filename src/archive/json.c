@@ -213,10 +213,15 @@ static JsonTag scan_number(Json *j)
             return bad(j, "a digit is expected in the exponent");
     }
     j->raw = (Slice){ j->text.p + start, j->at - start };
+    JsonTag tag = whole ? integer(j) : J_FLOAT;
+    if (tag == J_INT && (j->i != 0 || *j->raw.p != '-')) { /* -0 is a number with a sign */
+        j->f = (double)j->i;
+        return tag;
+    }
     j->f = parse_double((const char *)j->raw.p, j->raw.n, NULL);
     if (isinf(j->f))
         return bad(j, "the number is too large");
-    return whole ? integer(j) : J_FLOAT;
+    return tag;
 }
 
 static bool scan_word(Json *j, const char *word)

@@ -51,7 +51,8 @@ static void numbers_keep_their_value(void **state)
         double v;
     } cases[] = {
         { "0", J_INT, 0 },
-        { "-0", J_INT, 0 },
+        { "-0", J_INT, -0.0 },
+        { "-9007199254740993", J_INT, -9007199254740992.0 },
         { "9223372036854775807", J_INT, 9223372036854775807.0 },
         { "-9223372036854775808", J_INT, -9223372036854775808.0 },
         { "9223372036854775808", J_FLOAT, 9223372036854775808.0 },
@@ -65,7 +66,7 @@ static void numbers_keep_their_value(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) {
         Json j = over(cx, cases[i].text);
         assert_int_equal(json_next(&j), cases[i].tag);
-        assert_true(j.f == cases[i].v);
+        assert_true(j.f == cases[i].v && !signbit(j.f) == !signbit(cases[i].v));
     }
     Json j = over(cx, "-9223372036854775808");
     int64_t i;
