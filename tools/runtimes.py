@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from multiprocessing.pool import ThreadPool
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tools"))
@@ -490,6 +491,13 @@ class Progress:
         self.done += 1
 
 
+def race_of(record, o, runners, values, threads):
+    """{how: least seconds}; {} without rounds, and where one of the files does not run, as what a tool has made may not."""
+    import onnxruntime
+    key = o.again + "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
+    return raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values())) if o.rounds else {}
+
+
 def results_of(folder, record, o, name, opset, threads):
     """What is found out about a model. onnxslim, onnxsim and the optimizer are asked at the first opset only: of later ones the optimizer mistakes
     operators, and most of the time would be theirs."""
@@ -499,11 +507,12 @@ def results_of(folder, record, o, name, opset, threads):
     files = {h: f for h, f in files.items() if f}
     values, kind = os.path.join(folder, name + ".pt.npz"), runtime_models.KINDS.get(name, "")
     about = {h: "%s %s %s" % (digest(f), onnxruntime.__version__, looked_by()) for h, f in files.items()}
-    found = {h: record.get("look " + about[h], lambda f=f: own_process("--look", f, values, kind)) for h, f in files.items()}
+    with ThreadPool(os.cpu_count() or 2) as pool:                   # no time is taken here
+        looks = {h: pool.apply_async(record.get, ("look " + about[h], lambda f=f: own_process("--look", f, values, kind))) for h, f in files.items()}
+        found = {h: look.get() for h, look in looks.items()}
     tools = opset == o.opsets[0]
     runners = variants(files, kind) if tools else files
-    key = o.again + "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
-    times = {} if not o.rounds else raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values()))
+    times = race_of(record, o, runners, values, threads) or race_of(record, o, files, values, threads)
     left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if tools and "ours" in files else {}
     return {"found": found, "times": times, "slim": left}
 

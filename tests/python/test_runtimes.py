@@ -1,6 +1,7 @@
 """tools/runtimes.py: what it says of files, and where it says that ours falls short. `make runtimes` runs it on networks."""
 import os
 import sys
+import types
 
 import numpy
 import onnx
@@ -60,6 +61,15 @@ def test_what_looks_slow_races_again(tmp_path):
     assert found([1.1, 1.0], [1.2, 1.0], [1.0, 1.05], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
     assert found([1.1, 1.0], [1.2, 1.0], [1.3, 1.0], [1.05, 1.0], [1.0, 1.0]) == ({"ours": 1.05, "ts": 1.0}, 1)
     assert found("failed: x", [1.0, 1.0]) == ({}, 1)
+
+
+def test_a_file_that_does_not_run_is_out_of_the_race(small, tmp_path):
+    o = types.SimpleNamespace(rounds=3, again="")
+    (tmp_path / "broken.onnx").write_text("no model")
+    record = runtimes.Record(str(tmp_path / "found.jsonl"))
+    assert runtimes.race_of(record, o, {"ours": small[0], "ours/slim": str(tmp_path / "broken.onnx")}, small[1], 1) == {}
+    assert set(runtimes.race_of(record, o, {"ours": small[0]}, small[1], 1)) == {"ours"}
+    assert runtimes.race_of(record, types.SimpleNamespace(rounds=0, again=""), {"ours": small[0]}, small[1], 1) == {}
 
 
 def test_a_model_is_kept_by_what_it_is_made_of():
