@@ -138,12 +138,22 @@ static bool scan_escape(Json *j)
     return false;
 }
 
+/* How many characters from p on are ASCII and need no second look: nearly all of a string. */
+static size_t plain_length(const uint8_t *p, size_t n)
+{
+    size_t i = 0;
+    while (i < n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
+        i++;
+    return i;
+}
+
 /* From the opening quote on: j->raw becomes the text between the quotes, its escapes checked but
  * not decoded (json_string does that). */
 static JsonTag scan_string(Json *j)
 {
     size_t start = ++j->at;
     for (;;) {
+        j->at += plain_length(j->text.p + j->at, j->text.n - j->at);
         int c = peek(j);
         if (c < 0)
             return bad(j, "the text ends inside a string");
