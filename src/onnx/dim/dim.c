@@ -25,11 +25,17 @@ struct Dims *dims_of(Ctx *cx)
 
 /* ---- making ---- */
 
+static uint64_t hash_also(uint64_t h, uint64_t number)
+{
+    h = (h ^ number) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
 static uint64_t hash_term(const Term *t, uint64_t seed)
 {
-    uint64_t h = hash_bytes(&t->coef, sizeof t->coef, seed);
+    uint64_t h = hash_also(seed, (uint64_t)t->coef);
     for (uint32_t i = 0; i < t->n; i++)
-        h = hash_bytes(&t->atom[i]->id, sizeof t->atom[i]->id, h);
+        h = hash_also(h, t->atom[i]->id);
     return h;
 }
 
@@ -41,7 +47,7 @@ static uint32_t hash_rec(const struct DimRec *r)
             h = hash_term(&r->sum.term[i], h + 1);
     else
         for (uint32_t i = 0; i < r->of.n; i++)
-            h = hash_bytes(&r->of.arg[i]->id, sizeof r->of.arg[i]->id, h);
+            h = hash_also(h, r->of.arg[i]->id);
     return (uint32_t)(h ^ h >> 32);
 }
 
@@ -273,6 +279,17 @@ Dim dim_sum_terms(Ctx *cx, Term *t, size_t n)
     return m > MAX_TERMS ? too_long(cx) : dim_make_sum(cx, t, m);
 }
 
+bool dim_has_product(Dim d, const Term *product)
+{
+    Term one[1];
+    size_t n;
+    const Term *t = dim_terms(d, one, &n);
+    for (size_t i = 0; i < n; i++)
+        if (order(&t[i], product) == 0)
+            return true;
+    return false;
+}
+
 bool dim_sum_fits(Dim a, Dim b)
 {
     Term one_a[1], one_b[1];
@@ -284,23 +301,30 @@ bool dim_sum_fits(Dim a, Dim b)
     return na + nb <= MAX_TERMS;
 }
 
-/* a + k*b */
+/* a + k*b: both lists of terms are sorted. */
 Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b)
 {
     int64_t x, y;
     if (dim_constant(a, &x) && dim_constant(b, &y))
         return mul_ok(k, y, &y) && add_ok(x, y, &x) ? dim_int(cx, x) : dim_overflow(cx);
     Term one_a[1], one_b[1], t[2 * MAX_TERMS];
-    size_t na, nb;
+    size_t na, nb, n = 0;
     const Term *ta = dim_terms(a, one_a, &na);
     const Term *tb = dim_terms(b, one_b, &nb);
-    memcpy(t, ta, na * sizeof *t);
-    for (size_t i = 0; i < nb; i++) {
-        t[na + i] = tb[i];
-        if (!mul_ok(tb[i].coef, k, &t[na + i].coef))
+    for (size_t i = 0, j = 0; i < na || j < nb; n += t[n].coef != 0) {
+        int first = j == nb ? -1 : 1;
+        if (i < na && j < nb)
+            first = order(&ta[i], &tb[j]);
+        int64_t times = 0;
+        if (first >= 0 && !mul_ok(tb[j].coef, k, &times))
             return dim_overflow(cx);
+        t[n] = first <= 0 ? ta[i] : tb[j];
+        if (!add_ok(first <= 0 ? ta[i].coef : 0, times, &t[n].coef))
+            return dim_overflow(cx);
+        i += first <= 0;
+        j += first >= 0;
     }
-    return dim_sum_terms(cx, t, na + nb);
+    return n > MAX_TERMS ? too_long(cx) : dim_make_sum(cx, t, n);
 }
 
 Dim dim_plus(Ctx *cx, Dim a, int64_t k) { return k ? dim_combine(cx, a, 1, dim_int(cx, k)) : a; }

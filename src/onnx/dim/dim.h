@@ -139,6 +139,7 @@ Dim dim_make_sum(Ctx *cx, const Term *t,
                  size_t n); /* sorted terms of different monomials, none 0 */
 Dim dim_make_atom(Ctx *cx, Kind kind, const Dim *arg, size_t n);
 Dim dim_sum_terms(Ctx *cx, Term *t, size_t n);     /* any terms: sorted and joined in place */
+bool dim_has_product(Dim d, const Term *product);  /* one of d's terms, whatever its number */
 Dim dim_overflow(Ctx *cx);                         /* the error; NULL */
 Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b); /* a + k*b */
 Dim dim_plus(Ctx *cx, Dim a, int64_t k);

@@ -264,6 +264,38 @@ static bool prove_term(Ctx *cx, Dim e, const Term *t, int depth, int *budget)
     }
 }
 
+/* A term of e that has no least value; NULL: there is none. */
+static const Term *boundless_term(Dim e)
+{
+    if (e->kind != D_SUM)
+        return NULL;
+    for (uint32_t i = 0; i < e->sum.n; i++)
+        if (range_term(&e->sum.term[i]).lo == NO_LOW)
+            return &e->sum.term[i];
+    return NULL;
+}
+
+/* Does f say that e >= 0: is e - f, where f >= 0? The product of e that has no least value must be
+ * in f too: few facts are about it, and a difference costs much more than to look for that. */
+static bool fact_says_nonneg(Ctx *cx, Dim e, const Term *boundless, Dim f)
+{
+    if (boundless && !dim_has_product(f, boundless))
+        return false;
+    Dim rest = dim_combine(cx, e, -1, f);
+    return rest && dim_range_of(rest).lo >= 0;
+}
+
+static bool facts_say_nonneg(Ctx *cx, Dim e)
+{
+    const struct Dims *ds = dims_of(cx);
+    const Term *boundless = boundless_term(e);
+    for (size_t i = 0; i < ds->facts.n; i++)
+        if (ds->facts.at[i].rel == REL_LE &&
+            fact_says_nonneg(cx, e, boundless, dim_now(ds->facts.at[i].e)))
+            return true;
+    return false;
+}
+
 /* Is e >= 0 at every point? */
 static bool prove(Ctx *cx, Dim e, int depth, int *budget)
 {
@@ -274,15 +306,7 @@ static bool prove(Ctx *cx, Dim e, int depth, int *budget)
     int64_t v;
     if (dim_constant(e, &v))
         return false;
-    struct Dims *ds = dims_of(cx);
-    for (size_t i = 0; i < ds->facts.n; i++) {
-        if (ds->facts.at[i].rel != REL_LE)
-            continue;
-        Dim rest = dim_combine(cx, e, -1, dim_now(ds->facts.at[i].e));
-        if (rest && dim_range_of(rest).lo >= 0)
-            return true;
-    }
-    if (prove_factor(cx, e, depth, budget))
+    if (facts_say_nonneg(cx, e) || prove_factor(cx, e, depth, budget))
         return true;
     Term one[1];
     size_t n;
