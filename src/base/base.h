@@ -296,6 +296,7 @@ struct Source {
     RecipeFn recipe;
     PartFn part;     /* SRC_RECIPE, instead of recipe: any part can be computed by itself */
     uint32_t unit;   /* .. that begins and ends at a multiple of this */
+    bool computed;   /* SRC_RECIPE: as a whole, once at least */
     StreamFn stream; /* SRC_STREAM */
     const void *arg; /* SRC_RECIPE, SRC_STREAM */
     Source *next;    /* of this context, for ctx_free */

@@ -20,6 +20,7 @@ enum {
     WINDOW_READ = 2 << 10,
     SPARE = 16 << 20,
     COMPUTED = 16 << 10,      /* results of recipes of up to this size are kept .. */
+    COMPUTED_AGAIN = 1 << 20, /* .. of up to this one where they are asked for again .. */
     COMPUTED_MOST = 16 << 20, /* .. as long as all of them are no larger */
 }; /* of address space: only what is touched costs memory */
 
@@ -335,13 +336,17 @@ static bool compute(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, uint64_
 }
 
 /* A recipe of a few bytes may need a large weight, and several others ask for it (the mean of a
- * weight): it is computed once, and kept. False: it is not, or after an error. */
+ * weight): it is computed once, and kept. A larger one is kept when it is computed as a whole for
+ * the second time, as those that read it part by part would do so for each part, and those that
+ * read these in turn for each of theirs. False: it is not kept, or after an error. */
 static bool keep_computed(Ctx *cx, const Source *s)
 {
     if (s->mem)
         return true;
-    if (s->size > COMPUTED || cx->computed > COMPUTED_MOST)
+    if (s->size > (s->computed ? COMPUTED_AGAIN : COMPUTED) || cx->computed > COMPUTED_MOST) {
+        MUTABLE(Source, s)->computed |= !s->part;
         return false;
+    }
     keep_begin(cx);
     uint8_t *all = new_array(cx, uint8_t, s->size);
     keep_end(cx);
