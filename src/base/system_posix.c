@@ -133,12 +133,11 @@ static bool reaches(SysFile f, uint64_t end)
 static ssize_t write_mapped(SysFile to, SysFile from, uint64_t at, size_t n)
 {
     size_t lead = (size_t)(at % MAP_STEP);
-    errno = EOPNOTSUPP;
-    if (n < MAPPED_LEAST || copies_itself(to, from, at))
-        return -1;
     n = n < MAPPED_MOST ? n : MAPPED_MOST;
-    void *p = mmap(NULL, lead + n, PROT_READ, MAP_SHARED | MAP_POPULATE, (int)from,
-                   (off_t)(at - lead));
+    void *p = MAP_FAILED;
+    if (n >= MAPPED_LEAST && !copies_itself(to, from, at))
+        p = mmap(NULL, lead + n, PROT_READ, MAP_SHARED | MAP_POPULATE, (int)from,
+                 (off_t)(at - lead));
     if (p == MAP_FAILED) {
         errno = EOPNOTSUPP;
         return -1;

@@ -9,8 +9,7 @@ import oracle
 
 TOOL = os.path.join(oracle.TOP, "tests", "fuzz", "in_torch.py")
 BUILD = os.path.dirname(os.path.abspath(oracle.PROGRAM))
-WRONG = """#!%s
-import subprocess, sys
+WRONG = """import subprocess, sys
 import onnx
 done = subprocess.run([%r] + sys.argv[1:])
 if done.returncode == 0:
@@ -21,6 +20,9 @@ if done.returncode == 0:
     result.name, result.type.tensor_type.elem_type = "other", onnx.TensorProto.STRING
     onnx.save(model, out)
 sys.exit(done.returncode)
+"""
+IN_PYTHON = """#!/bin/sh
+exec "%s" "%s" "$@"
 """
 ENDLESS = """#!/bin/sh
 echo $$ >> %s
@@ -53,7 +55,8 @@ def runs(pid):
 def test_programs_agree_and_a_wrong_model_is_noticed(tmp_path):
     code, counts = compared(tmp_path / "right", "--count", "3")
     assert code == 0 and counts["right"] >= 1 and sum(counts.values()) == 3, counts
-    wrong = script(tmp_path / "wrong", WRONG % (sys.executable, oracle.PROGRAM))
+    (tmp_path / "wrong.py").write_text(WRONG % oracle.PROGRAM)
+    wrong = script(tmp_path / "wrong", IN_PYTHON % (sys.executable, tmp_path / "wrong.py"))
     code, found = compared(tmp_path / "wrong_models", "--count", "3", "--pt2onnx", wrong)
     assert code == 1 and found["WRONG"] == counts["right"], (counts, found)
     assert "PyTorch gives" in (tmp_path / "wrong_models" / "blocks.log").read_text()

@@ -16,7 +16,7 @@ import oracle
 def long_work(tmp_path_factory):
     """A chain whose conversion takes several seconds."""
     path = tmp_path_factory.mktemp("progress") / "chain.pt"
-    subprocess.run([sys.executable, os.path.join(oracle.TOP, "tools", "write_chain.py"), "--layers", "60000", str(path)], check=True)
+    subprocess.run([sys.executable, os.path.join(oracle.TOP, "tools", "write_chain.py"), "--layers", "90000", str(path)], check=True)
     return path
 
 
@@ -53,8 +53,15 @@ def test_bytes_a_second_while_weights_are_written(tmp_path):
 
 
 def test_the_package_says_the_same(long_work, tmp_path):
-    code = "import sys, ctypes, pt2onnx; from pt2onnx import _capi, telling\n" \
-           "p = telling.Progress()\n" \
+    """It listens for a second while the program runs, so that this stage takes long enough on any machine."""
+    code = "import sys, time, pt2onnx; from pt2onnx import _capi, telling\n" \
+           "class Slow(telling.Progress):\n" \
+           "    times = 10\n" \
+           "    def __call__(self, user, stage, share):\n" \
+           "        if stage == b'running the program' and self.times:\n" \
+           "            self.times -= 1; time.sleep(0.1)\n" \
+           "        super().__call__(user, stage, share)\n" \
+           "p = Slow()\n" \
            "_capi.convert(*sys.argv[1:], _capi.Options(opset=18, on_progress=p, on_amount=p.amount)); p.clear()"
     command = ["env", "PYTHONPATH=" + os.path.join(oracle.TOP, "python"), "PT2ONNX_LIBRARY=" + os.path.join(os.path.dirname(oracle.PROGRAM), "libpt2onnx.so"), sys.executable, "-c", code]
     seen = on_terminal([*command, str(long_work), str(tmp_path / "a.onnx")])

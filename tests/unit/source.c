@@ -1,6 +1,7 @@
 /* source.c - reading and copying bytes of every kind of source. */
 #include "unit/files.h"
 
+#include <pthread.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -180,7 +181,7 @@ static void a_file_that_shrinks_is_an_error(void **state)
     remove_folder(dir);
 }
 
-/* From any place to any place, in a file and in a pipe, as far as the sizes at which ways begin. */
+/* From any place to any place, at the sizes where ways begin. */
 static void a_large_copy_has_the_bytes(void **state)
 {
     Ctx *cx = *state;
@@ -204,6 +205,39 @@ static void a_large_copy_has_the_bytes(void **state)
         fclose(f);
     }
     free(p), free(got), free(to);
+    remove_folder(dir);
+}
+
+static void *read_all(void *arg)
+{
+    const int *from = arg;
+    uint8_t *all = malloc(2 * BIG);
+    size_t n = 0;
+    for (ssize_t got = 1; got > 0; n += (size_t)got)
+        got = read(*from, all + n, 2 * BIG - n);
+    uint8_t *p = pattern(BIG);
+    bool same = n == BIG && memcmp(all, p, BIG) == 0;
+    free(all), free(p);
+    return same ? arg : NULL;
+}
+
+static void a_large_copy_fits_a_pipe(void **state)
+{
+    Ctx *cx = *state;
+    char *dir = folder();
+    uint8_t *p = pattern(BIG);
+    int ends[2];
+    void *same;
+    pthread_t reader;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_all, &ends[0]), 0);
+    Sink sink = { .fd = ends[1] };
+    bool ok = sink_copy(cx, &sink, (Bytes){ file_source(cx, dir, p, BIG), 0, BIG });
+    close(ends[1]);
+    pthread_join(reader, &same);
+    close(ends[0]);
+    assert_true(ok && same);
+    free(p);
     remove_folder(dir);
 }
 
@@ -321,6 +355,7 @@ int main(void)
         TEST(reading_outside_is_an_error),
         TEST(a_file_that_shrinks_is_an_error),
         TEST(a_large_copy_has_the_bytes),
+        TEST(a_large_copy_fits_a_pipe),
         TEST(what_is_not_a_file_is_named),
         TEST(a_small_recipe_runs_once),
         TEST(a_part_is_computed_alone),
