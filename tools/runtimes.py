@@ -24,6 +24,7 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import statistics
 import subprocess
 import sys
@@ -33,6 +34,8 @@ from multiprocessing.pool import ThreadPool
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tools"))
+import versus                                                       # noqa: E402
+
 CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
 HOWS = ("ours", "ts", "dy")
 TOLERANCE = 1e-4                    # of the largest absolute value
@@ -396,49 +399,29 @@ WORDS = {
 }
 
 
-def row(*cells):
-    return "| " + " | ".join(cells) + " |"
-
-
 def readme_table(data, words):
     """data: {"runs": {"18/1": figures}, ..}"""
     runs = {tuple(key.split("/")): f for key, f in data["runs"].items()}
     opsets, threads = (sorted({k[i] for k in runs}, key=int) for i in (0, 1))
-    lines = [words["lead"], "", row(words["head"], *(words["opset"] % v for v in opsets)), "|" + "---|" * (1 + len(opsets))]
+    lines = [words["lead"], "", versus.line(words["head"], *(words["opset"] % v for v in opsets)), "|" + "---|" * (1 + len(opsets))]
     for t in threads:
         for kind in ("plain", "tools"):
             found = [runs[v, t].get(kind) for v in opsets]
             title = words[kind] % (t, max(len(f["models"]) for f in found if f)) if kind == "plain" else words[kind]
-            lines.append(row(title, *("%.2f (%.2f, %s)" % (f["median"], f["worst"], f["model"]) if f else "–" for f in found)))
+            lines.append(versus.line(title, *("%.2f (%.2f, %s)" % (f["median"], f["worst"], f["model"]) if f else "–" for f in found)))
     left = [runs[v, threads[0]]["left"].values() for v in opsets]
-    lines.append(row(words["left"], *("{:,} / {:,}".format(*map(sum, zip(*pairs))) if pairs else "–" for pairs in left)))
+    lines.append(versus.line(words["left"], *("{:,} / {:,}".format(*map(sum, zip(*pairs))) if pairs else "–" for pairs in left)))
     return "\n".join([*lines, "", words["filled"] % (",".join(opsets), ",".join(threads), data["versions"]["onnxruntime"], data["versions"]["torch"])])
 
 
-def write_readmes(data, check):
-    """Both READMEs have the table between two comments; nothing, as long as no figures are kept. False: check, and one has another."""
-    good = True
-    for name, words in WORDS.items():
-        path = os.path.join(TOP, name)
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
-        before, begin, rest = text.partition(BEGIN + "\n")
-        _, end, after = rest.partition(END)
-        now = before + begin + (readme_table(data, words) + "\n" if data else "") + end + after
-        if not begin or not end or (check and now != text):
-            print("%s: its table is not that of docs/data/runtimes.json: tools/runtimes.py --table" % name)
-            good = False
-        elif not check:
-            with open(path, "w", encoding="utf-8") as f:
-                f.write(now)
-    return good
-
-
 def kept_table(check):
+    """Both READMEs have the table of the figures that are kept, if any are. False: check, and one has another."""
     if not os.path.exists(DATA):
-        return write_readmes(None, check)
+        return True
     with open(DATA, encoding="utf-8") as f:
-        return write_readmes(json.load(f), check)
+        data = json.load(f)
+    return all([versus.put_table(pathlib.Path(TOP, name), readme_table(data, words), (BEGIN, END), check, "docs/data/runtimes.json: tools/runtimes.py --table")
+                for name, words in WORDS.items()])
 
 
 def keep(runs):

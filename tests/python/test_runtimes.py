@@ -112,6 +112,7 @@ def test_the_tables_name_each_model(capsys):
 
 def test_kept_figures_fill_both_readmes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runtimes, "TOP", str(tmp_path))
+    monkeypatch.setattr(runtimes.versus, "TOP", tmp_path)
     monkeypatch.setattr(runtimes, "DATA", str(tmp_path / "runtimes.json"))
     for name in runtimes.WORDS:
         (tmp_path / name).write_text("before\n%s\n%s\nafter\n" % (runtimes.BEGIN, runtimes.END))
