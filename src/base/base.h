@@ -188,6 +188,12 @@ bool map_add(Ctx *cx, Map *m, const void *key,
              const void *val); /* only when it is absent: false when it is there */
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* the same on every machine */
+/* The hash h of what came before, with one more number. */
+static inline uint64_t hash_also(uint64_t h, uint64_t number)
+{
+    h = (h ^ number) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
 
 /* ---- names that the build has hashed
  * ------------------------------------------------------------------------------------ */

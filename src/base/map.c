@@ -28,7 +28,7 @@ uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
     uint64_t h = seed ^ 0xcbf29ce484222325u ^ n, word;
     for (; n >= sizeof word; n -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        h = (h ^ little_endian(word)) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+        h = hash_also(h, little_endian(word));
     }
     for (; n > 0; n--)
         h = (h ^ *at++) * 0x100000001b3u;
@@ -37,11 +37,7 @@ uint64_t hash_bytes(const void *p, size_t n, uint64_t seed)
     return h ^ h >> 33;
 }
 
-static uint32_t key_hash(const void *key)
-{
-    uint64_t h = (uint64_t)(uintptr_t)key * 0x9e3779b97f4a7c15u;
-    return (uint32_t)(h ^ h >> 32);
-}
+static uint32_t key_hash(const void *key) { return (uint32_t)hash_also(0, (uintptr_t)key); }
 
 /* The slot that holds key, or the empty one where it belongs. The hash beside the number saves
  * looking at entries of others, which in a large map are not in the cache. */

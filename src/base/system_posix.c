@@ -119,12 +119,6 @@ static bool copies_itself(SysFile to, SysFile from, uint64_t at)
     return false;
 }
 
-static bool reaches(SysFile f, uint64_t end)
-{
-    struct stat st;
-    return fstat((int)f, &st) == 0 && (uint64_t)st.st_size >= end;
-}
-
 /* Writes pages of the input that are mapped until it is done. From file to file the kernel copies
  * page by page, two for each where the places differ; one large write takes large pages of the
  * cache, which cost less here and in sync. Only the kernel looks into the mapping: of a file that
@@ -145,7 +139,8 @@ static ssize_t write_mapped(SysFile to, SysFile from, uint64_t at, size_t n)
     ssize_t put = write((int)to, (uint8_t *)p + lead, n);
     int error = errno;
     munmap(p, lead + n);
-    if (put > 0 && !reaches(from, at + (uint64_t)put))
+    SysInfo now;
+    if (put > 0 && !(sys_info(from, &now) && now.size >= at + (uint64_t)put))
         return 0;
     errno = error;
     return put;

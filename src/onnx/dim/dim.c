@@ -25,12 +25,6 @@ struct Dims *dims_of(Ctx *cx)
 
 /* ---- making ---- */
 
-static uint64_t hash_also(uint64_t h, uint64_t number)
-{
-    h = (h ^ number) * 0x9e3779b97f4a7c15u;
-    return h ^ h >> 32;
-}
-
 static uint64_t hash_term(const Term *t, uint64_t seed)
 {
     uint64_t h = hash_also(seed, (uint64_t)t->coef);

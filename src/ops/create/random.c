@@ -340,9 +340,8 @@ static Ox integers(Op *op, Ox x)
     int64_t from = has_param(op, "from") ? arg_int(op, "from") : 0;
     if (bounded && !range_is_valid(op, from, arg_int(op, "to")))
         return POISON;
-    double low = has_param(op, "from") ? (double)arg_int(op, "from") : 0;
-    double high = has_param(op, "to") && arg_given(op, "to") ? (double)arg_int(op, "to")
-                                                             : integers_end(ox_dtype(x));
+    double low = (double)from;
+    double high = bounded ? (double)arg_int(op, "to") : integers_end(ox_dtype(x));
     const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
     return ox(op, "Floor", random_like(op, "RandomUniform", x, type_for(low, high), range, 2));
 }
@@ -455,7 +454,7 @@ static Ox drawn_like_self(Op *op)
         return complex_drawn(op, x);
     if (!has_distribution(op, x))
         return POISON;
-    return ox_ok(x) ? ox_cast(op->g, drawn(op, x), ox_dtype(x)) : POISON;
+    return ox_cast(op->g, drawn(op, x), ox_dtype(x));
 }
 
 static Value lower_drawn_(Op *op) { return written(op, drawn_like_self(op)); }
