@@ -14,6 +14,7 @@
 
 enum {
     TILE = 1 << 20,
+    SMALL = 8 << 10,
     INFLATE_INPUT = 64 << 10,
     KERNEL_COPY = 1 << 26, /* so that progress is told a few times a second */
     WINDOW = 16 << 10,
@@ -217,26 +218,17 @@ static Inflate **inflate_slot(Ctx *cx, int level)
 static void inflate_close(Inflate **slot)
 {
     Inflate *f = *slot;
-    if (!f)
-        return;
     *slot = f->next;
     inflateEnd(&f->z);
     base_free(f);
 }
 
-/* A stream at the start of the source's deflated bytes. It takes the place of the one that its
- * level (a source inside a source) had before. NULL when there is no memory. */
-static Inflate *inflate_open(Ctx *cx, const Source *s)
+static Inflate *inflate_new(Ctx *cx, int level)
 {
-    int level = level_of(s);
-    inflate_close(inflate_slot(cx, level));
     Inflate *f = base_malloc(sizeof *f);
     if (f) {
         f->next = cx->inflate;
-        f->src = s;
         f->level = level;
-        f->at = f->taken = 0;
-        f->ended = false;
         f->z = (z_stream){ .zalloc = inflate_alloc, .zfree = inflate_free };
         if (inflateInit2(&f->z, -MAX_WBITS) == Z_OK)
             return cx->inflate = f;
@@ -244,6 +236,22 @@ static Inflate *inflate_open(Ctx *cx, const Source *s)
     }
     fail(cx, E_MEMORY, "out of memory");
     return NULL;
+}
+
+/* A stream at the start of the source's deflated bytes: that of its level (a source inside a
+ * source) begun anew, for an archive holds dozens of small ones. NULL when there is no memory. */
+static Inflate *inflate_open(Ctx *cx, const Source *s)
+{
+    int level = level_of(s);
+    Inflate *f = *inflate_slot(cx, level);
+    if (!f && !(f = inflate_new(cx, level)))
+        return NULL;
+    inflateReset(&f->z);
+    f->z.avail_in = 0;
+    f->src = s;
+    f->at = f->taken = 0;
+    f->ended = false;
+    return f;
 }
 
 static bool refill(Ctx *cx, Inflate *f)
@@ -301,11 +309,7 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
                           skip < sizeof f->skipped ? (size_t)skip : sizeof f->skipped))
             return false;
     }
-    if (!inflate_next(cx, f, out, n))
-        return false;
-    if (f->at == s->size)
-        inflate_close(inflate_slot(cx, f->level));
-    return true;
+    return inflate_next(cx, f, out, n);
 }
 
 /* A model computes dozens of weights, and to get fresh memory from the system takes longer than to
@@ -538,8 +542,18 @@ static bool copy_by_kernel(Ctx *cx, Sink *s, Bytes *b, int way)
     return true;
 }
 
+/* The spare room begins with a huge page, which the system clears: for a bias a few bytes of the
+ * stack do. */
+static bool copy_small(Ctx *cx, Sink *s, Bytes b)
+{
+    uint8_t small[SMALL];
+    return bytes_read(cx, b, 0, small, (size_t)b.len) && sink_write(cx, s, small, (size_t)b.len);
+}
+
 static bool copy_by_tiles(Ctx *cx, Sink *s, Bytes b)
 {
+    if (b.len <= SMALL)
+        return copy_small(cx, s, b);
     uint8_t *tile = room_take(cx, TILE);
     if (!tile)
         return fail(cx, E_MEMORY, "out of memory");
