@@ -231,6 +231,45 @@ static void places_that_may_repeat_are_no_scatter_nd(void **state)
     }
 }
 
+static Ox matrix(Graph *g, const char *name, DType t, int64_t rows, int64_t columns)
+{
+    Dim d[] = { dim_int(g->cx, rows), dim_int(g->cx, columns) };
+    return graph_input(g, str_of(g->cx, name), type_tensor(g->cx, t, 2, d));
+}
+
+/* The ScatterND of n rows of 100 numbers each, any of which may go where another one goes. */
+static Ox rows_summed(Graph *g, int64_t n)
+{
+    Ox x = matrix(g, "x", DT_FLOAT, 30, 100);
+    Ox at = matrix(g, "at", DT_INT64, n, 1);
+    Ox rows = matrix(g, "rows", DT_FLOAT, n, 100);
+    Attr how = STRING("reduction", str_of(g->cx, "add"));
+    return ox_g_with(g, "ScatterND", INPUTS(x, at, rows), how);
+}
+
+/* As it is where one thread does it, in a few parts one after the other, or else element by
+ * element. */
+static void sums_of_rows_are_work_for_one_thread(void **state)
+{
+    static const struct {
+        int64_t rows;
+        bool ort;
+        const char *want;
+    } cases[] = {
+        { 2000, true, "ScatterND" },
+        { 2001, true, "Split Split ScatterND ScatterND" },
+        { 4001, true, "Split Split ScatterND ScatterND ScatterND" },
+        { 16001, true,
+          "Reshape Mul Unsqueeze Add Reshape Reshape Reshape ScatterElements Reshape" },
+        { 16001, false, "ScatterND" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Graph *g = graph_of(*state);
+        legalised(g, rows_summed(g, cases[i].rows), 18, cases[i].ort);
+        assert_ops(g, cases[i].want);
+    }
+}
+
 /* ONNX Runtime makes FastGelu of it, whose kernel wants an axis. */
 static void the_gelu_of_a_number_has_an_axis(void **state)
 {
@@ -259,6 +298,7 @@ int main(void)
         TEST(subgraphs_are_legalised_too),
         TEST(groups_beyond_the_heap_limit_are_an_error),
         TEST(places_that_may_repeat_are_no_scatter_nd),
+        TEST(sums_of_rows_are_work_for_one_thread),
         TEST(the_gelu_of_a_number_has_an_axis),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,10 +238,65 @@ static bool surely_distinct(const Node *n)
     return true;
 }
 
+/* ONNX Runtime 1.31 gives the tuples to several threads, which lose updates of a place that another
+ * one reduces into as well. A second thread comes in where it costs less than it gains: 1 for each
+ * number, from 210,000 on (1.20 to 1.31; test_fusions.py). Fewer numbers are one thread's. */
+enum { ONE_THREAD = 200000, MOST_PARTS = 8 };
+
+/* In how many parts has each few enough numbers for one thread? 0: in too many, or in nobody knows
+ * how many. *rows: how many tuples there are, along the first axis. */
+static int64_t parts_of(const Node *n, int64_t *rows)
+{
+    int64_t numel;
+    Ox updates = n->in[2];
+    Dim all = type_numel(n->graph->cx, updates->type);
+    if (ox_rank(updates) < 1 || !all || !dim_known(all, &numel))
+        return 0;
+    if (numel <= ONE_THREAD)
+        return 1;
+    if (ox_rank(n->in[1]) < 2 || !dim_known(ox_dim(updates, 0), rows) || *rows > numel)
+        return 0;
+    int64_t each = ONE_THREAD / (numel / *rows); /* rows of a part */
+    int64_t parts = each ? (*rows + each - 1) / each : 0;
+    return parts <= MOST_PARTS ? parts : 0;
+}
+
+/* x in this many parts of its first axis, as equal as they can be. */
+static bool split_rows(Graph *g, Ox x, int64_t rows, int64_t parts, Ox *out)
+{
+    int64_t sizes[MOST_PARTS];
+    for (int64_t i = 0; i < parts; i++)
+        sizes[i] = rows / parts + (i < rows % parts);
+    Attr axis = INT("axis", 0);
+    return ox_make_n(g, "Split", INPUTS(x, ox_ints(g, sizes, (size_t)parts)), &axis, 1, out,
+                     (size_t)parts);
+}
+
+/* ScatterND with a reduction, in a form that ONNX Runtime does in one thread: as it is, in parts
+ * one after the other, or else the slower ScatterElements. */
+static Verdict scatter_in_one_thread(const Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ox index[MOST_PARTS], updates[MOST_PARTS];
+    int64_t rows = 0;
+    int64_t parts = parts_of(n, &rows);
+    if (parts == 1 || surely_distinct(n))
+        return AS_IT_IS;
+    if (parts == 0)
+        return scatter_flat(l, n, out);
+    if (!split_rows(g, n->in[1], rows, parts, index) ||
+        !split_rows(g, n->in[2], rows, parts, updates))
+        return REFUSED;
+    out[0] = n->in[0];
+    for (int64_t i = 0; i < parts; i++)
+        out[0] = ox_make(g, "ScatterND", INPUTS(out[0], index[i], updates[i]),
+                         node_attr(n, "reduction"), 1);
+    return ox_ok(out[0]) ? CHANGED : REFUSED;
+}
+
 /* ScatterND: as legal_scatter_elements, where the axes that an index tuple names are taken as
  * one axis of x. Before 11 there is no ScatterND at all, and one without a reduction is a flat
- * Scatter. ONNX Runtime 1.31 gives the tuples to several threads, which lose updates of a place
- * that another one reduces into as well; its ScatterElements does not. */
+ * Scatter. */
 Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -256,7 +311,7 @@ Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
     int rank = ox_rank(x);
     int64_t k;
     if (!combined_as(l, n, &c))
-        return l->ort && !surely_distinct(n) ? scatter_flat(l, n, out) : AS_IT_IS;
+        return l->ort ? scatter_in_one_thread(l, n, out) : AS_IT_IS;
     if (ox_rank(updates) < 0 || !tuple_size(n, &k))
         return AS_IT_IS;
     Dim m = dim_product(cx, index->type->dim, ox_rank(index) - 1);
