@@ -100,6 +100,9 @@ bool dtype_can_store(DType from, DType to);
 /* "int64" -> what PyTorch's messages call it: "Long". */
 const char *torch_dtype_name(DType t);
 
+/* Has PyTorch's kernel of this name code for t? Where it has not, false after PyTorch's error. */
+MUST_USE bool need_kernel(Op *op, const char *kernel, DType t, bool has);
+
 /* The parameter of this name; -1: none. */
 int param_index(const Schema *s, Str name);
 
@@ -239,6 +242,9 @@ bool has_param(Op *op, const char *name);
 /* The axes of parameter `dim`, all of them where the schema has none or it is None or []; and
  * `keepdim`. */
 MUST_USE bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep);
+/* Has PyTorch the norm of self's type, computed in the type that argument `dtype` names? False
+ * after its error, which begins with `name` (norm.c). */
+MUST_USE bool norm_has_types(Op *op, const char *name);
 /* 0-d, of x's type: where a running maximum (max) or minimum starts. -128 and 127 of int8, -inf and
  * inf of floats. */
 Ox outdone(Op *op, Ox x, bool max);

@@ -128,6 +128,12 @@ const char *torch_dtype_name(DType t)
     return names[t] ? names[t] : dtype_name(t);
 }
 
+bool need_kernel(Op *op, const char *kernel, DType t, bool has)
+{
+    return has ||
+        fail(op->cx, E_VALUE, "\"%s\" not implemented for '%s'", kernel, torch_dtype_name(t));
+}
+
 /* The common types of the three groups of operands: tensors with dims, 0-d tensors, numbers. */
 typedef struct Groups {
     DType dims, zero, number;

@@ -244,6 +244,15 @@ def test_torchs_own_errors(what, text, tmp_path):
     assert text in refused(module, tmp_path, "-i", "x:float32[3]", "-i", "y:float32[3]")
 
 
+def test_whole_numbers_have_no_gradient(tmp_path):
+    class Net(nn.Module):
+        def forward(self, x):
+            return x.requires_grad_(True) + 1
+    with pytest.raises(RuntimeError, match="Only Tensors of floating point and complex dtype can require gradients"):
+        torch.jit.script(Net())(torch.tensor([1, 2]))
+    assert "Only Tensors of floating point and complex dtype can require gradients" in refused(Net(), tmp_path, "-i", "x:int64[N]")
+
+
 def test_a_branch_that_onnx_decides_is_refused(tmp_path):
     class Net(nn.Module):
         def forward(self, x):

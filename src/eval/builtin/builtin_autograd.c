@@ -24,6 +24,10 @@ static bool set_requires_grad(Builtin *b, Value *out)
     Tensor *t = b->arg[0].v.t;
     bool on = missing(b, 1) || b->arg[1].v.b;
     *out = b->arg[0].v;
+    DType type = tensor_type(t)->dtype;
+    if (on && !dtype_is_float(type) && !dtype_is_complex(type))
+        return builtin_fail(
+            b, "Only Tensors of floating point and complex dtype can require gradients");
     if (on)
         return autograd_use(b->cx) && tensor_require(b->g, t);
     Ox v = autograd_used(b->cx) ? tensor_read(b->g, t) : POISON;

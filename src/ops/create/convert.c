@@ -74,6 +74,16 @@ static Tri shares_converted(Op *op, Tensor *base, Ox read)
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
 
+/* PyTorch gives such a copy the type that its kernel reads from where none was stored. */
+static Ox lower_same_or_copy(Op *op)
+{
+    if (arg_bool(op, "copy"))
+        return op_refuse(op,
+                         "PyTorch gives a copy of no dtype any dtype: write x.to(x.dtype, "
+                         "copy=True) or x.clone()");
+    return lower_same(op);
+}
+
 static Ox lower_cast(Op *op)
 {
     Ox x = arg(op, "self");
@@ -260,7 +270,7 @@ const OpRow ops_convert[] = {
     VIEW(lower_to, NULL, NULL, PLAIN,
          "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> "
          "Tensor(a)"),
-    ITSELF_OR_COPY(lower_same, shares_converted, PLAIN,
+    ITSELF_OR_COPY(lower_same_or_copy, shares_converted, PLAIN,
                    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) "
                    "-> Tensor(b|a)",
                    .layout = LAYOUT_KEEPS),

@@ -45,6 +45,37 @@ static Ox lower_fill_shape(Op *op)
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
 
+/* Does argument `physical_layout` name each of n dims once? False after PyTorch's error. */
+static bool layout_is_valid(Op *op, int64_t n)
+{
+    Ints layout = arg_ints(op, "physical_layout");
+    bool seen[MAX_RANK] = { false };
+    if ((int64_t)layout.n != n)
+        return fail(op->cx, E_VALUE,
+                    "Number of dimensions in size does not match the length of the "
+                    "physical_layout; i.e. len(size) = %lld is not equal to len(physical_layout) "
+                    "= %zu",
+                    (long long)n, layout.n);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t dim = layout.at[i];
+        if (dim < 0 || dim >= n)
+            return fail(op->cx, E_VALUE,
+                        "Dimension out of range (expected to be between 0 and %lld, but got %lld "
+                        "at index %lld)",
+                        (long long)n - 1, (long long)dim, (long long)i);
+        if (seen[dim])
+            return fail(op->cx, E_VALUE, "Duplicate dim not allowed");
+        seen[dim] = true;
+    }
+    return true;
+}
+
+static Ox lower_empty_permuted(Op *op)
+{
+    Dims d = arg_new_sizes(op, "size");
+    return ctx_failed(op->cx) || !layout_is_valid(op, (int64_t)d.n) ? POISON : lower_fill_shape(op);
+}
+
 /* zeros_like, ones_like, empty_like. row->datum: the number. The type is dtype=, else self's. */
 static Ox lower_fill_like(Op *op)
 {
@@ -298,8 +329,8 @@ static Ox lower_range(Op *op)
     DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
     if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
         return POISON;
-    if (!dtype_is_float(t) && !dtype_is_int(t))
-        return op_fail(op, E_VALUE, "\"range_cpu\" not implemented for '%s'", torch_dtype_name(t));
+    if (!need_kernel(op, "range_cpu", t, dtype_is_float(t) || dtype_is_int(t)))
+        return POISON;
     double a, b, s;
     bool concrete = concrete_number(start, &a) && concrete_number(end, &b) &&
         concrete_number(step, &s);
@@ -468,6 +499,10 @@ static Ox lower_tri_indices(Op *op)
                    .upper = op->row->datum != 0 };
     if (t.rows < 0 || t.columns < 0)
         return op_fail(op, E_VALUE, "row and col must be non-negative");
+    DType made = arg_dtype(op, "dtype", DT_INT64);
+    const char *kernel = t.upper ? "triu_indices" : "tril_indices";
+    if (!need_kernel(op, kernel, made, made == DT_INT64 || made == DT_INT32))
+        return POISON;
     if (ctx_failed(op->cx) || t.rows > 4096 || t.columns > 4096)
         return op_refuse(op, "a matrix of %lld by %lld", (long long)t.rows, (long long)t.columns);
     int64_t n = triangle_indices(t, NULL, NULL);
@@ -476,7 +511,7 @@ static Ox lower_tri_indices(Op *op)
         return POISON;
     triangle_indices(t, at, at + n);
     Ox v = ox_const(op->g, const_make(op->cx, DT_INT64, 2, (int64_t[]){ 2, n }, at));
-    return ox_cast(op->g, v, arg_dtype(op, "dtype", DT_INT64));
+    return ox_cast(op->g, v, made);
 }
 
 /* Ones on the diagonal: EyeLike is one node, where two Trilu would be two. It is made in a type for
@@ -639,7 +674,13 @@ static Ox lower_tensor_of(Op *op, Value v)
 static Ox lower_tensor(Op *op)
 {
     Value v = arg_value(op, op->row->text);
-    return v.tag == V_POISON ? POISON : lower_tensor_of(op, v);
+    Ox x = v.tag == V_POISON ? POISON : lower_tensor_of(op, v);
+    DType t = ox_dtype(x);
+    bool asked = has_param(op, "requires_grad") && arg_bool(op, "requires_grad");
+    if (ox_ok(x) && asked && !dtype_is_float(t) && !dtype_is_complex(t))
+        return op_fail(op, E_VALUE,
+                       "Only Tensors of floating point and complex dtype can require gradients");
+    return x;
 }
 
 static Ox lower_scalar_tensor(Op *op)
@@ -661,9 +702,9 @@ const OpRow ops_create[] = {
     FAMILY(lower_fill_shape, 0, NULL, PLAIN,
            "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor",
            .layout = LAYOUT_OWN_ORDER),
-    FAMILY(lower_fill_shape, 0, NULL, PLAIN,
-           "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor",
-           .layout = LAYOUT_OWN_ORDER),
+    LOWER(lower_empty_permuted, NULL, PLAIN,
+          "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor",
+          .layout = LAYOUT_OWN_ORDER),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor"),
     FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor"),

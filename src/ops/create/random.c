@@ -188,9 +188,9 @@ static Ox flipped(Op *op, Ox x, Ox p)
 static Ox lower_bernoulli(Op *op)
 {
     Ox x = arg(op, "self");
-    if (ox_ok(x) && !dtype_is_float(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "\"bernoulli_tensor_cpu_p_\" not implemented for '%s'",
-                       torch_dtype_name(ox_dtype(x)));
+    DType t = ox_dtype(x);
+    if (!ox_ok(x) || !need_kernel(op, "bernoulli_tensor_cpu_p_", t, dtype_is_float(t)))
+        return POISON;
     return flipped(op, x, x);
 }
 
@@ -274,9 +274,10 @@ static Ox lower_normal(Op *op)
     Ox second = first;
     if (mean.tag == V_TENSOR && std.tag == V_TENSOR)
         second = arg(op, "std");
-    if (ox_ok(first) && !dtype_is_float(ox_dtype(first)) && !ox_is_complex(first))
-        return op_fail(op, E_VALUE, "\"normal_kernel_cpu\" not implemented for '%s'",
-                       torch_dtype_name(ox_dtype(first)));
+    DType t = ox_dtype(first);
+    if (!ox_ok(first) ||
+        !need_kernel(op, "normal_kernel_cpu", t, dtype_is_float(t) || dtype_is_complex(t)))
+        return POISON;
     Ox shape = first;
     if (second != first)
         shape = ox(op, "Add", first, ox_cast(op->g, second, ox_dtype(first)));
@@ -364,8 +365,7 @@ static bool has_distribution(Op *op, Ox x)
                     "%s distribution is a continuous probability distribution. dtype must be a "
                     "floating point but you specified %s",
                     which == CAUCHY ? "Cauchy" : "Exponential", torch_dtype_name(t));
-    return fail(op->cx, E_VALUE, "\"%s\" not implemented for '%s'", kernels[which],
-                torch_dtype_name(t));
+    return need_kernel(op, kernels[which], t, false);
 }
 
 /* Is the number that a distribution rests on such as PyTorch takes? False after its error. */

@@ -403,6 +403,8 @@ static Value of_sizes(Op *op)
         return val_poison();
     for (int i = 0; i < op->call->schema->n_param; i++)
         args[i] = op->call->arg[i];
+    if (has_param(op, "dtype") && !norm_has_types(op, "linalg.vector_norm"))
+        return val_poison();
     Z z = z_arg(op, "self");
     DType to = has_param(op, "dtype") ? arg_dtype(op, "dtype", DT_NONE) : DT_NONE;
     if (to == DT_COMPLEX128 && ox_ok(z.re) && ox_ok(z.im))

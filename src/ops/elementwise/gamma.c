@@ -166,9 +166,9 @@ static Ox within(Op *op, Ox v) /* 0 < v < infinity */
 /* row->datum: 1 for P, 0 for Q */
 static Ox lower_incomplete_gamma(Op *op)
 {
-    if (op->common != DT_NONE && !dtype_is_float(op->common))
-        return op_fail(op, E_VALUE, "\"igamma\" not implemented for '%s'",
-                       torch_dtype_name(op->common));
+    bool has = op->common == DT_NONE || dtype_is_float(op->common);
+    if (!need_kernel(op, "igamma", op->common, has))
+        return POISON;
     Point p = { .a = wide(op, "self") };
     p.x = wide(op, "other");
     if (!ranks_known(op, (const Ox[]){ p.a, p.x }, 2))

@@ -292,9 +292,9 @@ static Ox lower_shift(Op *op)
     Ox by = arg(op, "other");
     if (!ox_ok(x) || !ox_ok(by))
         return POISON;
-    if (!dtype_is_int(op->common))
-        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'",
-                       op->row->datum ? "rshift_cpu" : "lshift_cpu", torch_dtype_name(op->common));
+    const char *kernel = op->row->datum ? "rshift_cpu" : "lshift_cpu";
+    if (!need_kernel(op, kernel, op->common, dtype_is_int(op->common)))
+        return POISON;
     if (is_bit_shift(op, by))
         return ox_with(op, "BitShift", INPUTS(x, by),
                        STRING("direction", str_of(op->cx, op->row->datum ? "RIGHT" : "LEFT")));
@@ -612,9 +612,8 @@ static Ox lower_nextafter(Op *op)
     Ox y = arg(op, "other");
     if (!ox_ok(x) || !ox_ok(y))
         return POISON;
-    if (!dtype_is_float(op->common))
-        return op_fail(op, E_VALUE, "\"nextafter_cpu\" not implemented for '%s'",
-                       torch_dtype_name(op->common));
+    if (!need_kernel(op, "nextafter_cpu", op->common, dtype_is_float(op->common)))
+        return POISON;
     bool has_bits = op->common == DT_DOUBLE || op->common == DT_FLOAT;
     if (op->g->target >= 26 && has_bits)
         return next_by_bits(op, x, y);
@@ -673,9 +672,9 @@ static Ox lower_gcd(Op *op)
     Ox b = arg(op, "other");
     if (!ox_ok(a) || !ox_ok(b))
         return POISON;
-    if (!dtype_is_int(op->common))
-        return op_fail(op, E_VALUE, "\"%s\" not implemented for '%s'",
-                       op->row->datum ? "lcm_cpu" : "gcd_cpu", torch_dtype_name(op->common));
+    const char *kernel = op->row->datum ? "lcm_cpu" : "gcd_cpu";
+    if (!need_kernel(op, kernel, op->common, dtype_is_int(op->common)))
+        return POISON;
     a = ox_cast(op->g, a, DT_INT64);
     b = ox_cast(op->g, b, DT_INT64);
     Ox size_a = ox(op, "Abs", a);
@@ -898,14 +897,35 @@ static Ox lower_lerp(Op *op)
     Ox by = number ? number_as(op, weight, ox_dtype(a)) : arg(op, "weight");
     if (!ox_ok(by) || !has_type_of_self(op, a, by, "weight"))
         return POISON;
-    if (!dtype_is_float(ox_dtype(a)) && !dtype_is_complex(ox_dtype(a)))
-        return op_fail(op, E_VALUE, "\"lerp_kernel_%s\" not implemented for '%s'",
-                       number ? "scalar" : "tensor", torch_dtype_name(ox_dtype(a)));
+    const char *kernel = number ? "lerp_kernel_scalar" : "lerp_kernel_tensor";
+    bool has = dtype_is_float(ox_dtype(a)) || dtype_is_complex(ox_dtype(a));
+    if (!need_kernel(op, kernel, ox_dtype(a), has))
+        return POISON;
     Ox step = ox(op, "Mul", by, ox(op, "Sub", b, a));
     return ox(op, "Add", a, step);
 }
 
+/* uint8 stands for bool, as in masks of old programs. */
+static Ox lower_where(Op *op)
+{
+    Ox condition = arg_typed(op, "condition", DT_BOOL);
+    Ox x = arg(op, "self");
+    Ox other = arg(op, "other");
+    DType t = ox_dtype(condition);
+    if (ox_ok(condition) && t != DT_BOOL && t != DT_UINT8)
+        return op_fail(op, E_VALUE,
+                       "where expected condition to be a boolean tensor, but got a tensor with "
+                       "dtype %s",
+                       torch_dtype_name(t));
+    return ox(op, "Where", ox_cast(op->g, condition, DT_BOOL), x, other);
+}
+
 const OpRow ops_pointwise[] = {
+    LOWER(lower_where, "default(self, other)", PLAIN,
+          "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"),
+    OLDER("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor"),
+    OLDER("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor"),
+    OLDER("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor"),
     LOWER(lower_lerp, NULL, PLAIN,
           "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
     LOWER(lower_lerp, NULL, PLAIN,

@@ -205,10 +205,10 @@ static Ox lower_polynomial(Op *op)
     Ox n = arg(op, "n");
     if (!ox_ok(x) || !ox_ok(n))
         return POISON;
-    if (op->common == DT_FLOAT16 || op->common == DT_BFLOAT16)
-        return op_fail(op, E_VALUE, "\"%s_cpu\" not implemented for '%s'",
-                       op->call->schema->name->s + strlen("aten::special_"),
-                       torch_dtype_name(op->common));
+    Str kernel = str_fmt(op->cx, "%s_cpu", op->call->schema->name->s + strlen("aten::special_"));
+    bool half = op->common == DT_FLOAT16 || op->common == DT_BFLOAT16;
+    if (!kernel || !need_kernel(op, kernel->s, op->common, !half))
+        return POISON;
     bool shifted = op->row->datum >= SHIFTED;
     Ox doubled = ox(op, "Add", x, x);
     Ox moved = shifted ? ox(op, "Sub", doubled, number_like(op, 1, x)) : x;

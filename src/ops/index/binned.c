@@ -100,9 +100,8 @@ static bool segment_args(Op *op, Segments *s)
         return false;
     if (rank == 0)
         return fail(op->cx, E_VALUE, "segment_reduce(): data must have a dimension");
-    if (!dtype_is_float(ox_dtype(s->x)))
-        return fail(op->cx, E_VALUE, "\"_segment_reduce_cpu\" not implemented for '%s'",
-                    torch_dtype_name(ox_dtype(s->x)));
+    if (!need_kernel(op, "_segment_reduce_cpu", ox_dtype(s->x), dtype_is_float(ox_dtype(s->x))))
+        return false;
     if (depth != s->axis + 1)
         return fail(op->cx, E_VALUE,
                     "segment_reduce(): Expected axis to be the last dimension of %s but got %d.",
@@ -221,9 +220,8 @@ static bool points(Op *op, bool flat, Histogram *h)
     int64_t axes = 1;
     if (!need_rank(op, x, flat ? 1 : 2, &rank))
         return false;
-    if (!dtype_is_float(ox_dtype(x)))
-        return fail(op->cx, E_VALUE, "\"histogramdd\" not implemented for '%s'",
-                    torch_dtype_name(ox_dtype(x)));
+    if (!need_kernel(op, "histogramdd", ox_dtype(x), dtype_is_float(ox_dtype(x))))
+        return false;
     if (!flat && rank < 2)
         return fail(op->cx, E_VALUE,
                     "torch.histogramdd: input tensor should have at least 2 dimensions, but got %d",

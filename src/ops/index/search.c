@@ -337,9 +337,8 @@ static Ox lower_histc(Op *op)
     int64_t bins = arg_int(op, "bins");
     if (!ox_ok(x) || !histogram_ends(op, x, &low, &high))
         return POISON;
-    if (!dtype_is_float(ox_dtype(x)))
-        return op_fail(op, E_VALUE, "\"histogram_cpu\" not implemented for '%s'",
-                       torch_dtype_name(ox_dtype(x)));
+    if (!need_kernel(op, "histogram_cpu", ox_dtype(x), dtype_is_float(ox_dtype(x))))
+        return POISON;
     if (bins <= 0)
         return op_fail(op, E_VALUE, "bins must be > 0");
     Ox above = ox(op, "GreaterOrEqual", x, low);

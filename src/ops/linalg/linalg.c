@@ -261,9 +261,9 @@ static Ox lower_addmm_activation(Op *op)
 {
     Ox sum = lower_addmm(op);
     bool use_gelu = arg_bool(op, "use_gelu");
-    if (use_gelu && ox_ok(sum) && !dtype_is_float(ox_dtype(sum)))
-        return op_fail(op, E_VALUE, "\"GeluKernelImpl\" not implemented for '%s'",
-                       torch_dtype_name(ox_dtype(sum)));
+    if (use_gelu && ox_ok(sum) &&
+        !need_kernel(op, "GeluKernelImpl", ox_dtype(sum), dtype_is_float(ox_dtype(sum))))
+        return POISON;
     Value v = val_tensor(op->cx, sum);
     Value out = val_ok(v) ? call_op(op, use_gelu ? "aten::gelu" : "aten::relu", &v, 1) : v;
     return out.tag == V_TENSOR ? tensor_read(op->g, out.t) : POISON;
@@ -647,13 +647,33 @@ static bool observation_weights(Op *op, Ox x, Ox *weights, Ox *sum, Ox *square)
     return ox_ok(*sum) && ox_ok(*square);
 }
 
+/* Does PyTorch take the covariance of tensors of these types? False after its error. */
+static bool cov_has_types(Op *op)
+{
+    Tensor *often = arg_tensor(op, "fweights");
+    Tensor *weight = arg_tensor(op, "aweights");
+    DType counts = often ? tensor_type(often)->dtype : DT_INT64;
+    DType shares = weight ? tensor_type(weight)->dtype : DT_FLOAT;
+    if (tensor_type(arg_tensor(op, "self"))->dtype == DT_BOOL)
+        return fail(op->cx, E_VALUE, "cov(): bool dtype is not supported for input");
+    if (!dtype_is_int(counts))
+        return fail(
+            op->cx, E_VALUE,
+            "cov(): expected fweights to have integral dtype but got fweights with %s dtype",
+            torch_dtype_name(counts));
+    return dtype_is_float(shares) ||
+        fail(op->cx, E_VALUE,
+             "cov(): expected aweights to have floating point dtype but got aweights with %s dtype",
+             torch_dtype_name(shares));
+}
+
 /* (x - mean) diag(w) (x - mean)^H / (sum w - correction * sum(w a) / sum w) */
 static Ox lower_cov(Op *op)
 {
     Ox x = arg(op, "self"), weights, sum, square;
     double less = arg_float(op, "correction");
     int rank;
-    if (!need_rank(op, x, 2, &rank))
+    if (!need_rank(op, x, 2, &rank) || !cov_has_types(op))
         return POISON;
     if (rank > 2)
         return op_fail(op, E_VALUE,

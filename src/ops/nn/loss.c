@@ -175,10 +175,21 @@ static Ox lower_bce_logits(Op *op)
 }
 
 /* t (log t - x), or exp(t) (t - x) of a target that is a logarithm already; 0 log 0 is 0 */
+static bool kl_div_has_type(Op *op, const char *name)
+{
+    Tensor *given = arg_tensor(op, name);
+    DType t = given ? tensor_type(given)->dtype : DT_NONE;
+    return !given || dtype_is_float(t) ||
+        fail(op->cx, E_VALUE, "kl_div: %s inputs not supported.",
+             dtype_is_complex(t) ? "Complex" : "Integral");
+}
+
 static Ox lower_kl_div(Op *op)
 {
     Ox x = arg(op, "self");
     Ox t = arg(op, "target");
+    if (!kl_div_has_type(op, "self") || !kl_div_has_type(op, "target"))
+        return POISON;
     if (arg_bool(op, "log_target")) {
         Ox d = ox(op, "Sub", t, x);
         return reduced(op, ox(op, "Mul", ox(op, "Exp", t), d));

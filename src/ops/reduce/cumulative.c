@@ -231,9 +231,9 @@ static Ox lower_logcumsumexp(Op *op)
     bool alone;
     if (!along(op, &x, &axis, &alone))
         return POISON;
-    if (!dtype_is_float(ox_dtype(x)) && !ox_is_complex(x))
-        return op_fail(op, E_VALUE, "\"logcumsumexp_out_cpu\" not implemented for '%s'",
-                       torch_dtype_name(ox_dtype(x)));
+    bool has = dtype_is_float(ox_dtype(x)) || ox_is_complex(x);
+    if (!need_kernel(op, "logcumsumexp_out_cpu", ox_dtype(x), has))
+        return POISON;
     if (alone)
         return x;
     Running r = { .x = x, .axis = axis, .start = { number_like(op, -INFINITY, x) }, .n = 1 };

@@ -41,6 +41,51 @@ static bool norm_has_value(Op *op, Ox x, double p, const Axes *axes)
     return true;
 }
 
+static bool has_norm(DType t) { return dtype_is_float(t) || dtype_is_complex(t); }
+
+/* PyTorch's error begins with `name`, as those below. */
+static bool both_real_or_complex(Op *op, const char *name, DType from, DType to)
+{
+    const char *kind = dtype_is_complex(from) ? "complex" : "real";
+    return dtype_is_complex(from) == dtype_is_complex(to) ||
+        fail(op->cx, E_VALUE, "%s: dtype should be %s for %s inputs, but got %s", name, kind, kind,
+             torch_dtype_name(to));
+}
+
+/* What holds more than the elements' type does is computed in it; nothing is narrowed. */
+bool norm_has_types(Op *op, const char *name)
+{
+    DType from = tensor_type(arg_tensor(op, "self"))->dtype;
+    DType to = arg_dtype(op, "dtype", from);
+    if (!has_norm(from))
+        return fail(op->cx, E_VALUE,
+                    "%s: Expected a floating point or complex tensor as input. Got %s", name,
+                    torch_dtype_name(from));
+    if (!has_norm(to))
+        return fail(op->cx, E_VALUE, "%s: dtype should be floating point or complex, but got %s",
+                    name, torch_dtype_name(to));
+    if (!both_real_or_complex(op, name, from, to))
+        return false;
+    return promote_types(from, to) == to ||
+        fail(op->cx, E_VALUE,
+             "%s: the dtype of the input (%s) should be convertible without narrowing to the "
+             "specified dtype (%s)",
+             name, torch_dtype_name(from), torch_dtype_name(to));
+}
+
+/* The same of torch.norm, which PyTorch 1.13 computes in narrower types too. */
+static bool old_norm_has_types(Op *op)
+{
+    bool given = has_param(op, "dtype") && arg_given(op, "dtype");
+    DType from = tensor_type(arg_tensor(op, "self"))->dtype;
+    DType to = given ? arg_dtype(op, "dtype", from) : from;
+    if (!has_norm(to))
+        return fail(op->cx, E_VALUE,
+                    "norm(): %s should be either floating point or complex. Got %s instead.",
+                    given ? "the desired output dtype" : "input dtype", torch_dtype_name(to));
+    return !dtype_is_complex(to) || both_real_or_complex(op, "linalg.vector_norm", from, to);
+}
+
 /* The norm of order p over these axes, real for complex x too. */
 static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
 {
@@ -72,6 +117,17 @@ static Ox lower_norm(Op *op)
     bool keep;
     double p = op->row->text && arg_given(op, op->row->text) ? arg_float(op, op->row->text) : 2;
     return reduced_axes(op, x, &axes, &keep) ? norm_over(op, x, p, &axes, keep) : POISON;
+}
+
+static Ox lower_old_norm(Op *op)
+{
+    return ox_ok(arg(op, "self")) && old_norm_has_types(op) ? lower_norm(op) : POISON;
+}
+
+static Ox lower_vector_norm(Op *op)
+{
+    bool has = ox_ok(arg(op, "self")) && norm_has_types(op, "linalg.vector_norm");
+    return has ? lower_norm(op) : POISON;
 }
 
 /* The norm over all axes but `dim`, which stays: weight_norm divides by it. dim=-1: over all. */
@@ -209,7 +265,9 @@ static Ox lower_matrix_norm(Op *op)
 {
     Ox x = arg(op, "self");
     int rank;
-    return need_rank(op, x, 2, &rank) ? matrix_norm_of_ord(op, x) : POISON;
+    if (!need_rank(op, x, 2, &rank) || !norm_has_types(op, "linalg.matrix_norm"))
+        return POISON;
+    return matrix_norm_of_ord(op, x);
 }
 
 static Ox lower_nuclear_norm(Op *op)
@@ -232,6 +290,8 @@ static Ox lower_linalg_norm(Op *op)
     bool dims = arg_given(op, "dim");
     bool order = arg_given(op, "ord");
     size_t n = dims ? arg_ints(op, "dim").n : (size_t)rank;
+    if (!norm_has_types(op, order && n == 2 ? "linalg.matrix_norm" : "linalg.vector_norm"))
+        return POISON;
     if (order && n == 2)
         return matrix_norm_of_ord(op, x);
     if (order && n != 1)
@@ -469,20 +529,20 @@ static Ox lower_embedding_renorm(Op *op)
     return ox(op, "ScatterND", x, unsqueeze_axis(op, at, 1), scaled);
 }
 
-#define SELF          "default(self)"
-#define NORM(p, line) UNARY(lower_norm, p, SELF, PLAIN, line)
+#define SELF "default(self)"
 
 const OpRow ops_norm[] = {
-    NORM("p", "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
+    UNARY(lower_old_norm, "p", SELF, PLAIN, "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
     OLDER("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> "
           "Tensor"),
     OLDER("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"),
     OLDER("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
           "ScalarType dtype) -> Tensor"),
-    NORM("ord",
-         "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
-         "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    NORM(NULL, "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+    UNARY(lower_vector_norm, "ord", SELF, PLAIN,
+          "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+    LOWER(lower_norm, SELF, PLAIN,
+          "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
     LOWER(lower_norm_except_dim, NULL, PLAIN,
           "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"),
     LOWER(lower_matrix_norm, SELF, PLAIN,

@@ -200,8 +200,12 @@ static Ox lower_constant_pad_nd(Op *op)
 static Ox lower_pad_mode(Op *op)
 {
     Ox x = arg(op, "self");
-    return padded(op, x, arg_dims_any(op, op->row->datum == PAD_CIRCULAR ? "pad" : "padding"),
-                  (PadMode)op->row->datum, NULL);
+    const Param *padding = &op->call->schema->param[1];
+    Dims pad = arg_dims_any(op, padding->name->s);
+    if (padding->fixed && pad.n != (size_t)padding->fixed)
+        return op_fail(op, E_VALUE, "padding size is expected to be %d, but got: %zu",
+                       padding->fixed, pad.n);
+    return padded(op, x, pad, (PadMode)op->row->datum, NULL);
 }
 
 static Ox pad_by_mode(Op *op, PadMode mode)

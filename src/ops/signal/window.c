@@ -125,13 +125,26 @@ static Parameters parameters(Op *op, Window w)
     return p;
 }
 
+/* Has PyTorch windows of argument `dtype`? Of complex numbers it has those of up to one element.
+ * False after its error. */
+static bool window_has_type(Op *op, Dim n)
+{
+    DType t = arg_dtype(op, "dtype", dtype_default(op->cx));
+    if (dtype_is_float(t))
+        return true;
+    if (!dtype_is_complex(t))
+        return fail(op->cx, E_VALUE, "%s expects floating point dtypes, got: %s",
+                    op->call->schema->name->s + strlen("aten::"), torch_dtype_name(t));
+    return need_kernel(op, "arange_cpu", t, dim_lt(op->cx, dim_of(op, 1), n) != YES);
+}
+
 /* row->datum: the Window */
 static Ox lower_window(Op *op)
 {
     int64_t known;
     Dim n = arg_dim_expr(op, "window_length");
     const Parameters p = parameters(op, (Window)op->row->datum);
-    if (!n || ctx_failed(op->cx))
+    if (!n || ctx_failed(op->cx) || !window_has_type(op, n))
         return POISON;
     return dim_known(n, &known) ? known_window(op, &p, known) : dynamic_window(op, &p, n);
 }
