@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test abi npm corpus language fusions slim runtimes weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
+.PHONY: build install run example check test abi npm corpus language fusions slim runtimes quantised weights torch-suite opinfo mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -61,6 +61,11 @@ runtimes:               ## nodes, tools and time of our files, and of torch.onnx
 	$(if $(READERS),tools/setup readers)
 	$(MAKE) --no-print-directory build
 	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(AGAIN),--again '$(AGAIN)') $(if $(KEEP),--keep) $(if $(READERS),--readers $(patsubst 1,'',$(READERS)))
+
+quantised:              ## quantised models in ONNX Runtime and OpenVINO: layers on integers, errors, times of dynamic ones: ONLY=cnn,x86 ROUNDS=0
+	tools/setup quantised
+	$(MAKE) --no-print-directory build
+	$(T213) tools/quantised.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--rounds $(ROUNDS))
 
 weights:                ## --weights-type beside three other converters, resumable: ONLY=gpt2,resnet18 LARGE=1 for 1.2 GB too
 	tools/setup weights
