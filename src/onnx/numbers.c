@@ -297,6 +297,14 @@ Ox ox_cast(Graph *g, Ox v, DType to)
     return ox_g_with(g, "Cast", INPUTS(v), INT("to", to));
 }
 
+Ox ox_unsigned(Graph *g, Ox v)
+{
+    if (!ox_ok(v))
+        return v;
+    Ox moved = ox_g(g, "Add", ox_cast(g, v, DT_INT16), ox_integer(g, DT_INT16, 128));
+    return ox_cast(g, moved, DT_UINT8);
+}
+
 Ox ox_shape(Graph *g, Ox v)
 {
     if (!ox_ok(v))

@@ -357,6 +357,7 @@ Ox ox_string(Graph *g, Str s);
 Ox ox_dims(Graph *g, const Dim *d, size_t n); /* 1-D int64 of dims */
 Ox ox_dim_value(Graph *g, Dim d);             /* 0-d int64 */
 Ox ox_cast(Graph *g, Ox v, DType to);         /* v itself when it is of that type */
+Ox ox_unsigned(Graph *g, Ox v);               /* int8 steps moved up by 128, as uint8 */
 
 /* Complex values (complex_parts.c). While the program runs they have a complex type and the shape
  * that PyTorch gives them, so that views, shapes and writing work as for any other; ONNX's

@@ -38,6 +38,9 @@ const Pass tidy_passes[] = {
     { "fuse-conv-bn", pass_conv_bn,
       "BatchNormalization(Conv(x, w, b), ..) -> Conv(x, w*f, (b - mean)*f + B)" },
     { "fuse-gemm", pass_gemm, "Add(MatMul(x, w), c) -> Gemm(x, w, c) for rank 2" },
+    { "multiply-integers", pass_integers,
+      "MatMul(DequantizeLinear(q, s, z), DequantizeLinear(w)) -> MatMulInteger(q, w, z), scaled, "
+      "where the running model finds s, for ONNX Runtime" },
     { "dims-to-nodes", pass_dims, "compute dimensions where an operator needs the number" },
     { "fold-weights", pass_weights,
       "compute what depends on weights only when the file is written" },
@@ -46,6 +49,10 @@ const Pass tidy_passes[] = {
       "Mul(Conv(x, w, b), s) -> Conv(x, w*s, b*s); a summand, a border of zeros, MatMul and Gemm "
       "too" },
     { "join-negs", pass_negs, "x + Neg(y) -> x - y, x - Neg(y) -> x + y, Neg(Neg(x)) -> x" },
+    { "part-summands", pass_summands,
+      "Gemm(DequantizeLinear(x), DequantizeLinear(w), b) -> Add(Gemm(x, w), b) unless it is "
+      "quantised again, for ONNX Runtime" },
+    { "unsign-activations", pass_unsigned, "QuantizeLinear to int8 -> to uint8, for ONNX Runtime" },
     { "fuse-coded-weights", pass_coded,
       "--fuse: MatMul(x, Transpose(DequantizeLinear(q, scale))) -> MatMulNBits(x, q, scale)" },
     { "quantise-weights", pass_quantise,

@@ -257,8 +257,127 @@ def test_converted_by_pt2e(most, tmp_path):
     oracle.converted(tmp_path / "model.pt2", out)
     # Two layers lie behind each other: where the first is a step off, the mean of 100 numbers is a hundredth, and the result at most a step
     within_a_step(out, x, model(x).numpy(), 0.04, share=0.2)
+    run = nodes_run(out, tmp_path)
+    assert {"QLinearConv", "QGemm"} <= set(run) and not IN_FLOATS & set(run)
+
+
+IN_FLOATS = {"Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul", "MatMulNBits"}
+
+
+def nodes_run(path, tmp_path):
+    """The operators that a default session runs."""
     options = onnxruntime.SessionOptions()
-    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    onnxruntime.InferenceSession(str(out), options, providers=["CPUExecutionProvider"])
-    run = [n.op_type for n in onnx.load(options.optimized_model_filepath).graph.node]
-    assert {"QLinearConv", "QGemm"} <= set(run) and not {"Conv", "FusedConv", "Gemm", "FusedGemm", "MatMul"} & set(run)
+    options.optimized_model_filepath, options.log_severity_level = str(tmp_path / "optimized.onnx"), 3
+    onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return [n.op_type for n in onnx.load(options.optimized_model_filepath).graph.node]
+
+
+def exported(model, x, tmp_path, *options):
+    """What PyTorch gives, and the file."""
+    import torch.ao.quantization.fx._decomposed                     # noqa: F401  (the operators)
+    out = tmp_path / "model.onnx"
+    with torch.no_grad():
+        torch.export.save(torch.export.export(model.eval(), (x,)), str(tmp_path / "model.pt2"))
+        oracle.converted(tmp_path / "model.pt2", out, *options)
+        return model(x).numpy(), out
+
+
+class Linear(torch.nn.Module):
+    """A linear layer of int8, by channel or not, whose result stays in floats, behind an input that is quantised by `of_input`."""
+
+    def __init__(self, of_input, bias=True, by_channel=True, n=16, k=32):
+        super().__init__()
+        self.of_input = of_input
+        weight = torch.randn(n, k) * 0.2
+        scales = weight.abs().amax(1) / 127 if by_channel else weight.abs().max() / 127
+        self.register_buffer("codes", torch.round(weight / (scales[:, None] if by_channel else scales)).to(torch.int8))
+        self.register_buffer("scales", scales)
+        self.register_buffer("zeros", torch.zeros(n, dtype=torch.int64))
+        self.register_buffer("bias", torch.randn(n) if bias else None)
+
+    def forward(self, x):
+        one = torch.ops.quantized_decomposed
+        if self.scales.ndim:
+            weight = one.dequantize_per_channel(self.codes, self.scales, self.zeros, 0, -128, 127, torch.int8)
+        else:
+            weight = one.dequantize_per_tensor.tensor(self.codes, self.scales, self.zeros[0], -128, 127, torch.int8)
+        return aten.linear(self.of_input(x), weight, self.bias)
+
+
+def by_own_scale(low, most, dtype):
+    """As a dynamic layer quantises its input."""
+    def call(x):
+        scale, zero = torch.ops.quantized_decomposed.choose_qparams.tensor(x, low, most, 2 ** -12, dtype)
+        steps = torch.ops.quantized_decomposed.quantize_per_tensor.tensor(x, scale, zero, low, most, dtype)
+        return torch.ops.quantized_decomposed.dequantize_per_tensor.tensor(steps, scale, zero, low, most, dtype)
+    return call
+
+
+def by_scale(scale, zero, low, most, dtype):
+    def call(x):
+        steps = torch.ops.quantized_decomposed.quantize_per_tensor(x, scale, zero, low, most, dtype)
+        return torch.ops.quantized_decomposed.dequantize_per_tensor(steps, scale, zero, low, most, dtype)
+    return call
+
+
+INPUTS = {"own uint8": by_own_scale(0, 255, torch.uint8), "own int8": by_own_scale(-128, 127, torch.int8), "own 7 bits": by_own_scale(0, 127, torch.uint8),
+          "uint8": by_scale(0.03, 100, 0, 255, torch.uint8), "int8": by_scale(0.03, -20, -128, 127, torch.int8)}
+
+
+class Linears(torch.nn.Module):
+    """Rows and a sequence through layers with and without a bias, with a scale for each channel and with one; all results in a row."""
+
+    def __init__(self, of_input):
+        super().__init__()
+        self.layers = torch.nn.ModuleList(Linear(of_input, bias, by_channel) for bias in (True, False) for by_channel in (True, False))
+
+    def forward(self, x):
+        return torch.cat([layer(y).flatten() for layer in self.layers for y in (x, x[0])])
+
+
+@pytest.mark.parametrize("how", INPUTS)
+def test_linear_of_pt2e_gives_floats(how, tmp_path):
+    """Scales that the model finds, or has: integers are multiplied, and nothing is rounded that PyTorch does not round, in no session."""
+    torch.manual_seed(0)
+    x = torch.randn(SEQUENCE)
+    want, path = exported(Linears(INPUTS[how]), x, tmp_path)
+    for got in both_sessions(path, x):
+        assert numpy.abs(got - want).max() <= 2e-6 * numpy.abs(want).max()
+    run = nodes_run(path, tmp_path)
+    assert run.count("MatMulIntegerToFloat") + run.count("QGemm") == 8 and not IN_FLOATS & set(run)
+
+
+def test_other_runtimes_get_linear_of_floats(tmp_path):
+    torch.manual_seed(0)
+    want, path = exported(Linear(INPUTS["own uint8"]), torch.randn(SEQUENCE), tmp_path, "--target=onnx")
+    assert [n.op_type for n in onnx.load(path).graph.node if "MatMul" in n.op_type] == ["MatMul"]
+
+
+class Twice(torch.nn.Module):
+    """Activations of int8 that two nodes read: ONNX Runtime makes those of one reader uint8 by itself."""
+
+    def __init__(self):
+        super().__init__()
+        for name in "ab":
+            self.register_buffer(name, torch.randint(-127, 128, (8, 8, 3, 3), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(8) * 0.001 + 0.001)
+        self.register_buffer("bias", torch.randn(8))
+
+    def conv(self, x, codes):
+        weight = torch.ops.quantized_decomposed.dequantize_per_channel(codes, self.scales, torch.zeros(8, dtype=torch.int64), 0, -127, 127, torch.int8)
+        return aten.conv2d(x, weight, self.bias, padding=1)
+
+    def forward(self, x):
+        x = by_scale(0.05, -20, -128, 127, torch.int8)(x)
+        x = by_scale(0.03, -128, -128, 127, torch.int8)(torch.relu(self.conv(x, self.a)))
+        y = by_scale(0.04, 3, -128, 127, torch.int8)(self.conv(x, self.b))
+        return by_scale(0.05, -128, -128, 127, torch.int8)(torch.relu(y + x))
+
+
+def test_activations_of_int8_are_run_as_integers(tmp_path):
+    torch.manual_seed(0)
+    model, x = Twice(), torch.randn(IMAGE)
+    want, path = exported(model, x, tmp_path)
+    within_a_step(path, x, want, 0.05, share=0.2)
+    run = nodes_run(path, tmp_path)
+    assert run.count("QLinearConv") == 2 and "QLinearAdd" in run and not IN_FLOATS & set(run)

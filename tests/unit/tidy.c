@@ -1013,6 +1013,130 @@ static void a_cache_goes_into_attention(void **state)
     }
 }
 
+/* ---- quantised values, for ONNX Runtime ---- */
+
+static const TidyOptions for_ort = { .opset = ONNX_NEWEST, .target_ort = true };
+
+static Ox codes(Graph *g, DType t, int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dims[i];
+    Const *k = mem_copy(g->cx, const_make(g->cx, t, rank, dims, new_array(g->cx, int8_t, n)),
+                        sizeof *k);
+    k->name = str_of(g->cx, "codes");
+    return ox_const(g, k);
+}
+
+static Ox dequantized(Graph *g, Ox x, Ox scale, Ox zero)
+{
+    return ox_g_with(g, "DequantizeLinear", INPUTS(x, scale, zero), INT("axis", 0));
+}
+
+/* x as steps of this type and scale, and back. */
+static Ox rounded(Graph *g, Ox x, DType t, Ox scale)
+{
+    Ox zero = ox_integer(g, t, 3);
+    return ox_g(g, "DequantizeLinear", ox_g(g, "QuantizeLinear", x, scale, zero), scale, zero);
+}
+
+/* A weight [N, K] of int8 with a scale for each row, as columns. */
+static Ox columns(Graph *g, int64_t n, int64_t k)
+{
+    int64_t dims[] = { n, k };
+    Ox w = codes(g, DT_INT8, 2, dims);
+    Ox zeros = ox_const(g, const_make(g->cx, DT_INT8, 1, dims, new_array(g->cx, int8_t, n)));
+    w = dequantized(g, w, weight(g, "scales", 1, dims), zeros);
+    return ox_g_with(g, "Transpose", INPUTS(w), INT_LIST("perm", ((int64_t[]){ 1, 0 }), 2));
+}
+
+static void products_of_steps_are_of_integers(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,4");
+    Ox scale = input(g, "s", DT_FLOAT, "");
+    Ox y = ox_g(g, "MatMul", rounded(g, x, DT_INT8, scale), columns(g, 2, 4));
+    graph_output(g, y, str_of(*state, "y"));
+    assert_tidied(g, &for_ort,
+                  "QuantizeLinear(%x, %s, {131}: uint8[])\n"
+                  "MatMulInteger(%26, \"codes.t.cast.add.cast\": uint8[4,2], {131}: uint8[], "
+                  "{128}: uint8[])\n"
+                  "Mul(%s, \"scales\": float32[2])\n"
+                  "Cast<to=1>(%35)\n"
+                  "Mul(%37, %36)\n");
+}
+
+static void activations_are_unsigned(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3,4");
+    Ox y = ox_g(g, "Neg", rounded(g, x, DT_INT8, ox_number(g, DT_FLOAT, 0.5)));
+    graph_output(g, y, str_of(*state, "y"));
+    assert_tidied(g, &for_ort,
+                  "QuantizeLinear(%x, {0.5}: float32[], {131}: uint8[])\n"
+                  "DequantizeLinear(%14, {0.5}: float32[], {131}: uint8[])\n"
+                  "Neg(%18)\n");
+}
+
+static void weights_in_training_stay_signed(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,4");
+    Ox w = rounded(g, weight(g, "w", DIMS(4, 2)), DT_INT8, ox_number(g, DT_FLOAT, 0.5));
+    graph_output(g, ox_g(g, "MatMul", x, w), str_of(*state, "y"));
+    assert_tidied(
+        g, &for_ort,
+        "DequantizeLinear(\"w.quantizelinear\": int8[4,2], {0.5}: float32[], {3}: int8[])\n"
+        "MatMul(%x, %6)\n");
+}
+
+static void summands_of_floats_stand_behind(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox scale = ox_number(g, DT_FLOAT, 0.5);
+    Ox b = weight(g, "b", DIMS(2));
+    for (int rank = 2; rank < 4; rank++) {
+        Ox x = input(g, rank == 2 ? "x" : "z", DT_FLOAT, rank == 2 ? "N,4" : "N,3,4");
+        Ox y = ox_g(g, "MatMul", rounded(g, x, DT_UINT8, scale), columns(g, 2, 4));
+        graph_output(g, ox_g(g, "Add", y, b), str_of(*state, rank == 2 ? "y2" : "y3"));
+    }
+    assert_tidied(
+        g, &for_ort,
+        "QuantizeLinear(%x, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear(%5, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear<axis=0>(\"codes\": int8[2,4], \"scales\": float32[2], {0, 0}: int8[2])\n"
+        "Transpose<perm=[1, 0]>(%10)\n"
+        "Gemm(%6, %11)\n"
+        "Add(%24, \"b\": float32[2])\n"
+        "QuantizeLinear(%z, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear(%15, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear<axis=0>(\"codes\": int8[2,4], \"scales\": float32[2], {0, 0}: int8[2])\n"
+        "Transpose<perm=[1, 0]>(%19)\n"
+        "MatMul(%16, %20)\n"
+        "Add(%21, \"b.view\": float32[1,2])\n");
+}
+
+/* QGemm adds in integers. */
+static void summands_before_steps_stay(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox scale = ox_number(g, DT_FLOAT, 0.5);
+    Ox x = input(g, "x", DT_FLOAT, "N,4");
+    Ox y = ox_g(g, "MatMul", rounded(g, x, DT_UINT8, scale), columns(g, 2, 4));
+    y = ox_g(g, "Relu", ox_g(g, "Add", y, weight(g, "b", DIMS(2))));
+    graph_output(g, rounded(g, y, DT_UINT8, scale), str_of(*state, "y"));
+    assert_tidied(
+        g, &for_ort,
+        "QuantizeLinear(%x, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear(%4, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear<axis=0>(\"codes\": int8[2,4], \"scales\": float32[2], {0, 0}: int8[2])\n"
+        "Transpose<perm=[1, 0]>(%9)\n"
+        "Gemm(%5, %10, \"b\": float32[2])\n"
+        "Relu(%17)\n"
+        "QuantizeLinear(%14, {0.5}: float32[], {3}: uint8[])\n"
+        "DequantizeLinear(%15, {0.5}: float32[], {3}: uint8[])\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1071,6 +1195,11 @@ int main(void)
         TEST(others_make_room_for_a_call),
         TEST(a_call_with_a_way_back_stays),
         TEST(a_cache_goes_into_attention),
+        TEST(products_of_steps_are_of_integers),
+        TEST(activations_are_unsigned),
+        TEST(weights_in_training_stay_signed),
+        TEST(summands_of_floats_stand_behind),
+        TEST(summands_before_steps_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

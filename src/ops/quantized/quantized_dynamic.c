@@ -48,21 +48,13 @@ Ox through_own_scale(Op *op, Ox x, bool reduced)
 
 /* ---- the weight ---- */
 
-/* The same steps, moved by 128 from int8 to uint8. */
-static Ox moved_up(Op *op, Ox v)
-{
-    Ox wide = ox_ok(v) ? ox_cast(op->g, v, DT_INT16) : v;
-    Ox moved = ox(op, "Add", wide, number_like(op, 128, wide));
-    return ox_ok(moved) ? ox_cast(op->g, moved, DT_UINT8) : moved;
-}
-
 QuantInfo *as_unsigned(Op *op, Ox *v, const QuantInfo *q)
 {
     QuantInfo *moved = new(op->cx, QuantInfo);
     *moved = *q;
     moved->dtype = DT_UINT8;
-    moved->zero_point = moved_up(op, q->zero_point);
-    *v = moved_up(op, *v);
+    moved->zero_point = ox_unsigned(op->g, q->zero_point);
+    *v = ox_unsigned(op->g, *v);
     return moved;
 }
 
