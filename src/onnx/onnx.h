@@ -462,8 +462,13 @@ MUST_USE bool form_lift(
     Graph *g, Str op, int opset, OxList in, const Attr *attr, size_t n_attr, Ox *out,
     size_t n_out); /* a user's fragment, in the target's form -> newest, emitted */
 
+/* What has been made of dimensions, by Dim: as int64[1], and 0-d. For as long as none of it is
+ * replaced. */
+typedef struct DimNodes {
+    Map list, single;
+} DimNodes;
 /* OX_DIMS -> nodes: the value as a real one, usable in g. Made in the root's prelude where its
- * leaves are input dims. */
-Ox dims_to_nodes(Graph *g, Ox v);
+ * leaves are input dims. made: what earlier calls have made, and this one adds to; or NULL. */
+Ox dims_to_nodes(Graph *g, Ox v, DimNodes *made);
 
 #endif

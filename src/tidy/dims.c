@@ -153,11 +153,11 @@ static bool can_carry_name(const Node *n)
     return v->kind == OX_NODE && v->graph == n->graph && !v->name && n->out[0]->name;
 }
 
-/* Inputs of n that are sizes become nodes. Where the operator has a number for a size that is
- * not known (-1 in a Reshape) it gets this number instead.
+/* Inputs of n that are sizes become nodes, those of `made` where it has them. Where the operator
+ * has a number for a size that is not known (-1 in a Reshape) it gets this number instead.
  * An Identity that gave a size the name of an output goes: the node that computes the size carries
  * the name. */
-bool dims_step(Rewrite *rw, Node *n)
+static bool sizes_to_nodes(Rewrite *rw, Node *n, DimNodes *made)
 {
     static const struct {
         const char *op;
@@ -175,7 +175,7 @@ bool dims_step(Rewrite *rw, Node *n)
         for (size_t k = 0; k < COUNT(ways); k++)
             if (ways[k].input == i && node_is(n, ways[k].op))
                 n->in[i] = stand_ins(n, n->in[i], ways[k].fn);
-        n->in[i] = dims_to_nodes(n->graph, n->in[i]);
+        n->in[i] = dims_to_nodes(n->graph, n->in[i], made);
         if (!ox_ok(n->in[i]))
             return false;
     }
@@ -184,7 +184,15 @@ bool dims_step(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-bool pass_dims(Graph *g, const TidyOptions *o) { return rewrite(g, o, dims_step, NULL); }
+/* As part of another pass, which may replace what was made. */
+bool dims_step(Rewrite *rw, Node *n) { return sizes_to_nodes(rw, n, NULL); }
+
+static bool sizes_step(Rewrite *rw, Node *n) { return sizes_to_nodes(rw, n, rw->arg); }
+
+bool pass_dims(Graph *g, const TidyOptions *o)
+{
+    return rewrite(g, o, sizes_step, &(DimNodes){ 0 });
+}
 
 /* ---- before opset 14 ---- */
 

@@ -313,8 +313,8 @@ static bool grouped_heads(Node *n, const Parts *p, const Inputs *in, const Type 
     dim_known(ox_dim(p->q, HEADS), &heads);
     Dim columns = ox_dim(p->kt, SIZE);
     Dim before = dim_sub(g->cx, columns, dim_int(g->cx, 1));
-    Ox last = dims_to_nodes(g, ox_cast(g, ox_dims(g, &before, 1), DT_INT32));
-    Ox count = dims_to_nodes(g, ox_cast(g, ox_dim_value(g, columns), DT_INT32));
+    Ox last = dims_to_nodes(g, ox_cast(g, ox_dims(g, &before, 1), DT_INT32), NULL);
+    Ox count = dims_to_nodes(g, ox_cast(g, ox_dim_value(g, columns), DT_INT32), NULL);
     if (!ox_ok(last) || !ox_ok(count))
         return false;
     const Attr attr[] = { INT("num_heads", heads), INT("kv_num_heads", in->groups),

@@ -114,6 +114,6 @@ bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_negs(Graph *g, const TidyOptions *o);
 bool pass_expands(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
-bool dims_step(Rewrite *rw, Node *n); /* the step of pass_dims, which legalise calls too */
+bool dims_step(Rewrite *rw, Node *n); /* what pass_dims does, as a step of legalise */
 
 #endif

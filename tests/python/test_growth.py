@@ -149,8 +149,9 @@ PROGRAMS = {
     "one_output_often": lambda n: forward("y = torch.relu(x)", "return (%s)" % ", ".join(["y"] * n), result="Tuple[%s]" % ", ".join(["Tensor"] * n)),
     "views_of_dynamic_size": lambda n: forward("y = x", *each(n, "y = torch.relu(torch.view(torch.add(y, @, alpha=1), [torch.size(y, 0), -1]))"), "return y"),
     "sizes_of_sizes": lambda n: forward("s = torch.size(x, 0)", *each(n, "s = torch.add(torch.floordiv(s, 2), torch.remainder(s, 3))"), "return torch.add(x, s, alpha=1)"),
+    "halves_of_halves": lambda n: forward("y = x", *each(n, "y = torch.slice(y, 0, 0, torch.floordiv(torch.size(y, 0), 2), 1)"), "return y"),
 }
-DYNAMIC = {"views_of_dynamic_size", "sizes_of_sizes"}
+DYNAMIC = {"views_of_dynamic_size", "sizes_of_sizes", "halves_of_halves"}
 
 
 @pytest.fixture(scope="session")

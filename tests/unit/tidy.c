@@ -871,7 +871,7 @@ static void sizes_are_computed_once(void **state)
                   "Shape(%x)\nGather<axis=0>(%6, {0}: int64[1])\nGather<axis=0>(%6, {1}: "
                   "int64[1])\nDiv(%11, {2}: int64[1])\n"
                   "Concat<axis=0>(%8, %13)\nConstantOfShape(%14)\nConcat<axis=0>({2}: int64[1], "
-                  "%13, {2}: int64[1])\nConstantOfShape(%18)\n");
+                  "%13, {2}: int64[1])\nConstantOfShape(%15)\n");
 }
 
 /* Both branches need N*2: it is computed outside of them, before the If. */

@@ -10,8 +10,10 @@
 /* What one value has needed so far: a dimension may stand in many others, which would ask for it
  * again and again. */
 typedef struct Known {
-    Map scope, node;
-    bool lists;  /* some symbol's number is in a list: an item of a Shape, or of data */
+    Map scope;
+    DimNodes *made;
+    bool number; /* the value is a number, 0-d, .. */
+    bool lists;  /* .. and some symbol's number is in a list: an item of a Shape, or of data */
     bool single; /* compute 0-d tensors */
 } Known;
 
@@ -146,7 +148,8 @@ static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
 /* The scope for d and what *scope is for already. */
 static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope)
 {
-    Graph *own = map_get(&k->scope, d);
+    Ox made = k->number ? NULL : map_get(&k->made->list, d); /* a number needs to know of lists */
+    Graph *own = made && made->graph ? made->graph : map_get(&k->scope, d);
     if (!own || deeper(g, own) != g) {
         own = graph_root(g);
         if (!find_scope(k, g, d, &own))
@@ -308,14 +311,15 @@ static Ox compute(Known *k, Graph *g, Dim d)
 {
     if (!d || ctx_failed(g->cx))
         return POISON;
-    Ox x = map_get(&k->node, d);
+    Map *made = k->single ? &k->made->single : &k->made->list;
+    Ox x = map_get(made, d);
     if (x && graph_sees(g, x))
         return x;
     Graph *scope = graph_root(g);
     if (!scope_of(k, g, d, &scope))
         return POISON;
     x = make(k, scope, d);
-    map_put(g->cx, &k->node, d, x);
+    map_put(g->cx, made, d, x);
     return x;
 }
 
@@ -339,19 +343,20 @@ static Ox list(Known *k, Graph *g, const Dim *items, int64_t n)
 
 /* A value of kind OX_DIMS as nodes, in the outermost scope that sees what its items are made of;
  * any other value as it is. */
-Ox dims_to_nodes(Graph *g, Ox v)
+Ox dims_to_nodes(Graph *g, Ox v, DimNodes *made)
 {
     if (!ox_ok(v) || v->kind != OX_DIMS || ctx_failed(g->cx))
         return v;
-    Known known = { 0 };
+    DimNodes own = { 0 };
+    Known known = { .made = made ? made : &own, .number = ox_rank(v) == 0 };
     Known *k = &known;
     Graph *scope = graph_root(g);
     for (int64_t i = 0; i < v->n_items; i++)
         if (!scope_of(k, g, v->items[i], &scope))
             return POISON;
-    k->single = ox_rank(v) == 0 && !k->lists;
+    k->single = k->number && !k->lists;
     Ox x = k->single ? compute(k, scope, v->items[0]) : list(k, scope, v->items, v->n_items);
-    if (ox_rank(v) == 0 && !k->single)
+    if (k->number && !k->single)
         x = ox_make_plain(scope, "Reshape", INPUTS(x, ox_ints(scope, NULL, 0)), NULL, 0);
     if (ox_ok(x) && ox_dtype(v) != DT_INT64)
         x = ox_make_plain(scope, "Cast", INPUTS(x), ATTRS(INT("to", ox_dtype(v))));
