@@ -8,8 +8,8 @@
  * Only where it pays: a storage that something else uses too (a tied embedding) stays single,
  * unless the result is no larger than a scalar's worth, or each use is of another place of it (a
  * layer's experts); a constant may grow by 64 KB for each node that goes, where several do (a mask
- * made of a number, positions made of counts). With --keep-weights only what no weight goes into is
- * folded. */
+ * made of a number, positions made of counts), and zeros to add to by 256 KB. With --keep-weights
+ * only what no weight goes into is folded. */
 #include "tidy/internal.h"
 
 /* v, a constant just made; NULL after an error. */
@@ -201,6 +201,7 @@ typedef struct Cost {
     uint64_t freed, work; /* bytes of weights no longer needed; elements to compute */
     int nodes;            /* nodes no longer needed */
     bool shared;          /* a weight of which it is made has other uses */
+    bool repeats;         /* one number, as often as its shape says */
 } Cost;
 
 /* A value that would be a larger constant waits: what is made of it may be smaller, or save enough
@@ -210,11 +211,12 @@ typedef struct Waiting {
     Map parts; /* Const -> number of nodes that take one position of it (the experts of a layer) */
 } Waiting;
 
-/* How many bytes a constant may grow for each of several nodes that go, and for one alone; the
- * most work for a recipe, and for a trial. */
+/* How many bytes a constant may grow for each of several nodes that go, for one alone, and for one
+ * that repeats a number; the most work for a recipe, and for a trial. */
 enum {
     NODE_BYTES = 64 << 10,
     LONE_NODE_BYTES = 16 << 10,
+    REPEATED_BYTES = 256 << 10,
     LONE_NUMEL = 256, /* a cast of a smaller weight is folded whatever its type */
     MOST_WORK = 1 << 26,
     MOST_TRIED = 1 << 20
@@ -262,7 +264,8 @@ static Cost cost_of(Rewrite *rw, const Node *n, int i)
 /* The cost of n's results as constants: that of its inputs, and its own. */
 static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
 {
-    *out = (Cost){ .nodes = 1 };
+    bool one = n->in[0] && ox_ok(n->in[0]) && dim_is(type_numel(rw->cx, n->in[0]->type), 1);
+    *out = (Cost){ .nodes = 1, .repeats = node_is(n, "Expand") && one };
     *bytes = 0;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i])
@@ -287,6 +290,8 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
 static bool pays(const Cost *c, uint64_t bytes)
 {
     uint64_t worth = c->nodes > 1 ? (uint64_t)c->nodes * NODE_BYTES : LONE_NODE_BYTES;
+    if (c->repeats && worth < REPEATED_BYTES)
+        worth = REPEATED_BYTES;
     return bytes <= FOLD_NUMEL || (!c->shared && bytes <= c->freed + worth);
 }
 

@@ -838,6 +838,22 @@ static void a_large_constant_waits_for_what_is_made_of_it(void **state)
                   "Add(\"w.neg.expand.reshape\": float32[1,4000,2], %x)\n");
 }
 
+/* Zeros to add to, up to 256 KB: what a slimmer would put in their place. */
+static void a_number_is_repeated_beforehand(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox zero = ox_number(g, DT_FLOAT, 0);
+    Ox some = ox_g(g, "Expand", zero, LIST_OF(g, 256, 256));
+    Ox more = ox_g(g, "Expand", zero, LIST_OF(g, 256, 257));
+    Ox x = input(g, "x", DT_FLOAT, "N,256");
+    Ox y = input(g, "y", DT_FLOAT, "N,257");
+    graph_output(g, ox_g_with(g, "Concat", INPUTS(some, x), INT("axis", 0)), NULL);
+    graph_output(g, ox_g_with(g, "Concat", INPUTS(more, y), INT("axis", 0)), NULL);
+    assert_tidied(g, &newest,
+                  "Expand({0}: float32[], {256, 257}: int64[2])\n"
+                  "Concat<axis=0>(constant: float32[256,256], %x)\nConcat<axis=0>(%5, %y)\n");
+}
+
 /* ---- dims
  * -------------------------------------------------------------------------------------------------------
  */
@@ -1187,6 +1203,7 @@ int main(void)
         TEST(what_few_nodes_make_of_it_is_taken_along),
         TEST(a_single_node_of_a_weight_is_a_recipe),
         TEST(a_large_constant_waits_for_what_is_made_of_it),
+        TEST(a_number_is_repeated_beforehand),
         TEST(one_unknown_extent_needs_no_node),
         TEST(sizes_are_computed_once),
         TEST(arms_share_what_inputs_decide),
