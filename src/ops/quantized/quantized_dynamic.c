@@ -20,10 +20,13 @@ Ox own_scale(Op *op, Ox x, bool reduced, QuantInfo *q)
     Ox wide = ox_cast(op->g, x, DT_DOUBLE);
     Ox zero = number_like(op, 0, wide);
     Ox steps = number_like(op, reduced ? 127 : 255, wide);
-    Ox least = ox_with(op, "ReduceMin", INPUTS(wide), INT("keepdims", 0));
-    Ox most = ox_with(op, "ReduceMax", INPUTS(wide), INT("keepdims", 0));
-    Ox low = ox(op, "Min", least, zero);
-    Ox range = ox(op, "Sub", ox(op, "Max", most, zero), low);
+    Ox least = ox_with(op, "ReduceMin", INPUTS(x), INT("keepdims", 0));
+    Ox most = ox_with(op, "ReduceMax", INPUTS(x), INT("keepdims", 0));
+    if (!ox_ok(least) || !ox_ok(most))
+        return POISON;
+    Ox low = ox(op, "Min", ox_cast(op->g, least, DT_DOUBLE), zero);
+    Ox high = ox(op, "Max", ox_cast(op->g, most, DT_DOUBLE), zero);
+    Ox range = ox(op, "Sub", high, low);
     Ox given = ox(op, "Div", range, steps);
     Ox scale = ox(op, "Max", given, number_like(op, LEAST_SCALE, wide));
     Ox down = ox(op, "Div", low, scale);
