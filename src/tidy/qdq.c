@@ -4,6 +4,9 @@
  *     MatMul(DequantizeLinear(q, s, z), DequantizeLinear(w, t))    s: known to the running model
  *         ->  Mul(Cast(MatMulInteger(q, w, z)), Mul(s, t))
  *         it would become MatMulNBits, which rounds x anew
+ *     MatMulInteger(q, w)                                          of int8
+ *         ->  MatMulInteger(q + 128, w + 128, 128, 128), of uint8
+ *         a tenth of the time on x86; and int8 on the right saturates on some processors
  *     DequantizeLinear(QuantizeLinear(x, s, z), s, z)              z: int8
  *         ->  the same of uint8, z + 128
  *         only uint8 has kernels on x86
@@ -113,12 +116,63 @@ static void unsign_weight(Graph *g, Columns *w)
     w->codes = ox_unsigned(g, w->codes);
 }
 
+/* v, int8, as uint8. Of floats that were cut off and cast it is the cast of what is 128 more. */
+static Ox moved_up(Graph *g, Ox v)
+{
+    double least = 0;
+    double most = 0;
+    const Node *cast = made_by(v, "Cast");
+    const Node *clip = cast ? made_by(cast->in[0], "Clip") : NULL;
+    bool cut = clip && in_of(clip, 1) && in_of(clip, 2) && ox_dtype(clip->out[0]) == DT_FLOAT &&
+        ox_known_scalar(g, clip->in[1], &least) && ox_known_scalar(g, clip->in[2], &most) &&
+        least >= INT8_MIN && most <= INT8_MAX;
+    if (!cut)
+        return ox_unsigned(g, v);
+    Ox more = ox_g(g, "Add", clip->out[0], ox_number(g, DT_FLOAT, 128));
+    return ox_ok(more) ? ox_cast(g, more, DT_UINT8) : more;
+}
+
+static Ox zero_moved_up(Graph *g, Ox zero)
+{
+    return zero ? ox_unsigned(g, zero) : ox_integer(g, DT_UINT8, 128);
+}
+
+static bool is_int8_weight(Ox w)
+{
+    const Node *turn = made_by(w, "Transpose");
+    return ox_dtype(w) == DT_INT8 && is_const(turn ? turn->in[0] : w);
+}
+
+/* What torchao's int8 layers multiply: int8, or uint8 that a Cast gives, by int8. (A scale that
+ * leaves a bit of uint8 free, as reduce_range has it, stands before a QuantizeLinear.) */
+static bool unsign_product(Rewrite *rw, Node *n)
+{
+    Graph *g = n->graph;
+    Ox x = n->in[0];
+    Ox zero = in_of(n, 2);
+    bool is_signed = ox_dtype(x) == DT_INT8;
+    if (is_const(x) || !(is_signed || made_by(x, "Cast")) || !is_int8_weight(n->in[1]) ||
+        rw->o->keep_weights)
+        return true;
+    if (is_signed) {
+        x = moved_up(g, x);
+        zero = zero_moved_up(g, zero);
+    }
+    Ox w = ox_unsigned(g, n->in[1]);
+    Ox y = ox_g(g, "MatMulInteger", x, w, zero, zero_moved_up(g, in_of(n, 3)));
+    if (ox_ok(y))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
 /* A product whose left side is dequantised with a scale and zero point that are no constants: the
  * sums of its steps, scaled. The graph keeps the DequantizeLinear where others read it. */
 static bool multiply_integers(Rewrite *rw, Node *n)
 {
     Columns w;
     Graph *g = n->graph;
+    if (node_is(n, "MatMulInteger"))
+        return unsign_product(rw, n);
     if (!node_is(n, "MatMul") && !(node_is(n, "Gemm") && plain_gemm(n)))
         return true;
     const Node *d = dequantizes(n->in[0]);
@@ -142,7 +196,7 @@ static bool multiply_integers(Rewrite *rw, Node *n)
 
 bool pass_integers(Graph *g, const TidyOptions *o)
 {
-    return !o->target_ort || !graph_has(g, "DequantizeLinear") ||
+    return !o->target_ort || !(graph_has(g, "DequantizeLinear") || graph_has(g, "MatMulInteger")) ||
         rewrite(g, o, multiply_integers, NULL);
 }
 

@@ -381,3 +381,38 @@ def test_activations_of_int8_are_run_as_integers(tmp_path):
     within_a_step(path, x, want, 0.05, share=0.2)
     run = nodes_run(path, tmp_path)
     assert run.count("QLinearConv") == 2 and "QLinearAdd" in run and not IN_FLOATS & set(run)
+
+
+class Rows(torch.nn.Module):
+    """What torchao's int8 layers with activations of int8 are: a scale for each row of both. On some processors it makes uint8 of the activations."""
+
+    def __init__(self, moved):
+        super().__init__()
+        self.moved = moved
+        self.register_buffer("codes", torch.randint(-128, 128, (16, 32), dtype=torch.int8))
+        self.register_buffer("scales", torch.rand(16) * 0.01)
+
+    def forward(self, x):
+        scale = x.abs().amax(1, keepdim=True) / 127
+        steps = torch.clamp(torch.round(x / scale), -128, 127).to(torch.int8)
+        if self.moved:
+            sums = torch._int_mm((steps.int() + 128).to(torch.uint8), self.codes.t()) - 128 * self.codes.t().sum(0, keepdim=True, dtype=torch.int32)
+        else:
+            sums = torch._int_mm(steps, self.codes.t())
+        return sums.float() * scale * self.scales
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_products_of_int8_are_of_uint8(moved, tmp_path):
+    """ONNX Runtime has fast kernels for uint8 on the left side only, and on the right int8 saturates beside 8 bits on some processors."""
+    torch.manual_seed(0)
+    x = torch.randn(32, 32)
+    want, path = exported(Rows(moved), x, tmp_path)
+    for got in both_sessions(path, x):
+        assert numpy.abs(got - want).max() <= 2e-6 * numpy.abs(want).max()
+    model = onnx.shape_inference.infer_shapes(onnx.load(path))
+    types = {v.name: v.type.tensor_type.elem_type for v in model.graph.value_info} | {i.name: i.data_type for i in model.graph.initializer}
+    product = next(n for n in model.graph.node if n.op_type == "MatMulInteger")
+    assert {types[name] for name in product.input if name} == {onnx.TensorProto.UINT8}
+    _, path = exported(Rows(moved), x, tmp_path, "--target=onnx")
+    assert len(next(n for n in onnx.load(path).graph.node if n.op_type == "MatMulInteger").input) == 2

@@ -1082,6 +1082,31 @@ static void products_of_steps_are_of_integers(void **state)
                   "Mul(%37, %36)\n");
 }
 
+static void products_of_int8_are_of_uint8(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,4");
+    Ox least = ox_number(g, DT_FLOAT, -127);
+    Ox most = ox_number(g, DT_FLOAT, 127);
+    Ox cut = ox_g(g, "Clip", x, least, most);
+    Ox w = codes(g, DT_INT8, DIMS(4, 2));
+    Ox y = ox_g(g, "MatMulInteger", ox_cast(g, cut, DT_INT8), w);
+    Ox z = ox_g(g, "MatMulInteger", input(g, "q", DT_INT8, "N,4"), w);
+    graph_output(g, y, str_of(*state, "y"));
+    graph_output(g, z, str_of(*state, "z"));
+    assert_tidied(
+        g, &for_ort,
+        "Clip(%x, {-127}: float32[], {127}: float32[])\n"
+        "Add(%4, {128}: float32[])\n"
+        "Cast<to=2>(%11)\n"
+        "MatMulInteger(%12, \"codes.cast.add.cast\": uint8[4,2], {128}: uint8[], {128}: uint8[])\n"
+        "Cast<to=5>(%q)\n"
+        "Add(%19, constant: int16[])\n"
+        "Cast<to=2>(%20)\n"
+        "MatMulInteger(%21, \"codes.cast.add.cast\": uint8[4,2], {128}: uint8[], {128}: "
+        "uint8[])\n");
+}
+
 static void activations_are_unsigned(void **state)
 {
     Graph *g = graph_of(*state);
@@ -1213,6 +1238,7 @@ int main(void)
         TEST(a_call_with_a_way_back_stays),
         TEST(a_cache_goes_into_attention),
         TEST(products_of_steps_are_of_integers),
+        TEST(products_of_int8_are_of_uint8),
         TEST(activations_are_unsigned),
         TEST(weights_in_training_stay_signed),
         TEST(summands_of_floats_stand_behind),
