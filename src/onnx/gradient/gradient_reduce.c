@@ -64,7 +64,7 @@ static Ox to_all(Step *s, Ox v, Ox x) { return ox_g(s->g, "Expand", v, ox_shape(
 
 static bool summed(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (reduces_nothing(s))
         return step_gives(s, 0, s->grad[0]);
     return reduction(s, &r) && step_gives(s, 0, to_all(s, r.grad, r.x));
@@ -72,7 +72,7 @@ static bool summed(Step *s)
 
 static bool averaged(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (!reduction(s, &r) || !count_of(s, &r.count))
         return false;
     Ox n = ox_cast(s->g, ox_dim_value(s->g, r.count), ox_dtype(r.grad));
@@ -83,7 +83,7 @@ static bool averaged(Step *s)
 /* x / |x|, which is 0 at 0. */
 static bool norm_2(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (!reduction(s, &r))
         return false;
     Ox zero = like_number(s->g, 0, r.grad);
@@ -96,7 +96,7 @@ static bool norm_2(Step *s)
 
 static bool norm_1(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (!reduction(s, &r))
         return false;
     Ox sign = ox_g(s->g, "Sign", r.x);
@@ -106,7 +106,7 @@ static bool norm_1(Step *s)
 /* All elements that are the extreme one share its gradient. */
 static bool extreme(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (!reduction(s, &r))
         return false;
     Ox is = ox_cast(s->g, ox_g(s->g, "Equal", r.x, r.result), ox_dtype(r.grad));
@@ -119,7 +119,7 @@ static bool extreme(Step *s)
 /* The product of the others. Beside one 0 only that has a gradient, beside two none has. */
 static bool multiplied(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (!reduction(s, &r))
         return false;
     Ox axes = step_in(s, 1);
@@ -141,7 +141,7 @@ static bool multiplied(Step *s)
 
 static bool log_sum_exp(Step *s)
 {
-    Reduced r;
+    Reduced r = { 0 };
     if (!reduction(s, &r))
         return false;
     Ox share = ox_g(s->g, "Exp", ox_g(s->g, "Sub", r.x, r.result));

@@ -551,7 +551,7 @@ static bool infer_max_roi_pool(Node *n)
     Shape x = shape_of(n->in[0]);
     Shape r = shape_of(n->in[1]);
     Shape y = { .rank = 4 };
-    int64_t pooled[2];
+    int64_t pooled[2] = { 0 };
     if (!spatial_ints(n, "pooled_shape", 2, 1, 1, pooled))
         return false;
     y.d[0] = r.rank == 2 ? r.d[0] : NULL;

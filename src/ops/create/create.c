@@ -247,7 +247,9 @@ static Ox arange(Op *op, Value start, Value end, Value step)
     DType t = arg_dtype(op, "dtype", whole ? DT_INT64 : dtype_default(op->cx));
     if (start.tag == V_POISON || end.tag == V_POISON || step.tag == V_POISON)
         return POISON;
-    double a, b, s;
+    double a = 0;
+    double b = 0;
+    double s = 0;
     bool concrete = concrete_number(start, &a) && concrete_number(end, &b) &&
         concrete_number(step, &s);
     if (whole && !dtype_is_complex(t)) {
@@ -331,7 +333,9 @@ static Ox lower_range(Op *op)
         return POISON;
     if (!need_kernel(op, "range_cpu", t, dtype_is_float(t) || dtype_is_int(t)))
         return POISON;
-    double a, b, s;
+    double a = 0;
+    double b = 0;
+    double s = 0;
     bool concrete = concrete_number(start, &a) && concrete_number(end, &b) &&
         concrete_number(step, &s);
     if (concrete && !(isfinite(a) && isfinite(b)))

@@ -43,7 +43,7 @@ static Ox rows(Op *op, Ox x, int64_t from, int64_t to) { return strip(op, x, 2, 
 /* 0, 1, .. as a column of rank `rank` */
 static Ox row_numbers(Op *op, int n, int rank)
 {
-    int64_t at[MAX_SIZE];
+    int64_t at[MAX_SIZE] = { 0 };
     Dim shape[MAX_RANK];
     for (int i = 0; i < n; i++)
         at[i] = i;
