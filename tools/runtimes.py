@@ -11,8 +11,8 @@ Prints, for each opset: nodes as written, and as ONNX Runtime's default session 
 optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
 too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the
 faster of the two others, as the files are and, at the first opset, through onnxslim and the optimizer where these help; last, a line for each
-opset and number of threads: median and worst. A race is run in two processes (what memory a session gets moves its time by 2 %), of a few seconds
-each. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime; --again races anew.
+opset and number of threads: median and worst. A race is run twice (what memory a session gets moves its time by 2 %), of a few seconds each,
+each file in a process of its own. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime; --again races anew.
 Exit code 1 where ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
 where a reader fails or is wrong, does better with the file of ts (of dy where ts exports none), and KNOWN does not say why.
 """
@@ -25,6 +25,7 @@ import io
 import json
 import os
 import pathlib
+import random
 import statistics
 import subprocess
 import sys
@@ -123,27 +124,42 @@ def look(path, values, kind):
     return found
 
 
-def race(paths, values, threads, rounds):
-    """The least time of a run of each file, as others use the machine too; the files take turns."""
+def take_turns(path, values, threads):
+    """One file, run for each line that comes in; says when it is ready, and then how long each run took. With one thread in processor time, which
+    others on the machine move less."""
     import numpy
     import onnxruntime
-    values = numpy.load(values)
-    runners = []
-    for path in paths:
-        s = session(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL, threads)
-        runners.append((s, feeds_of(s, values)))
-        s.run(None, runners[-1][1])
-    times, began = [[] for _ in paths], time.perf_counter()
-    for turn in range(rounds):
-        if turn >= FEWEST and time.perf_counter() - began > SECONDS:
-            break
-        for k in range(len(paths)):
-            which = (k + turn) % len(paths)
-            s, feeds = runners[which]
-            start = time.perf_counter()
-            s.run(None, feeds)
-            times[which].append(time.perf_counter() - start)
-    return [min(t) for t in times]
+    s = session(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL, threads)
+    feeds = feeds_of(s, numpy.load(values))
+    clock = time.process_time if threads == 1 else time.perf_counter
+    s.run(None, feeds)
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        start = clock()
+        s.run(None, feeds)
+        print(clock() - start, flush=True)
+
+
+def race(paths, values, threads, rounds):
+    """The least time of a run of each file. The files take turns, in an order that changes, each in a process of its own: of several sessions in one
+    process the first is slower by 2 to 7 %, with the same file."""
+    command = [sys.executable, os.path.abspath(__file__), "--turns"]
+    runners = [subprocess.Popen([*command, path, values, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) for path in paths]
+    try:
+        if any(r.stdout.readline() != "ready\n" for r in runners):
+            raise RuntimeError("one of the files does not run")
+        times, order, began = [[] for _ in paths], random.Random(0), time.perf_counter()
+        for turn in range(rounds):
+            if turn >= FEWEST and time.perf_counter() - began > SECONDS:
+                break
+            for k in order.sample(range(len(paths)), len(paths)):
+                print(file=runners[k].stdin, flush=True)
+                times[k].append(float(runners[k].stdout.readline()))
+        return [min(t) for t in times]
+    finally:
+        for r in runners:
+            r.kill()
+            r.wait()
 
 
 def through(tool, path, made, kind):
@@ -477,7 +493,7 @@ class Progress:
 def race_of(record, o, runners, values, threads):
     """{how: least seconds}; {} without rounds, and where one of the files does not run, as what a tool has made may not."""
     import onnxruntime
-    key = o.again + "race %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
+    key = o.again + "race apart %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
     return raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values())) if o.rounds else {}
 
 
@@ -588,6 +604,9 @@ def numbers(text):
 def main():
     if sys.argv[1:2] == ["--look"]:
         print(json.dumps(look(*sys.argv[2:])))
+        return 0
+    if sys.argv[1:2] == ["--turns"]:
+        take_turns(*sys.argv[2:4], int(sys.argv[4]))
         return 0
     if sys.argv[1:2] == ["--race"]:
         print(json.dumps(race(sys.argv[5:], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
