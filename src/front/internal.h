@@ -124,6 +124,12 @@ typedef struct SavedTensor {
     struct SavedTensor *scales, *zero_points;
 } SavedTensor;
 
+/* What was read of the tensors of a pickle. */
+typedef struct SavedTensors {
+    Map storages; /* record -> SavedStorage */
+    Map tensors;  /* id of a Pickle -> SavedTensor */
+} SavedTensors;
+
 typedef struct TorchScript {
     Zip *zip;
     Program *p;
@@ -139,9 +145,9 @@ typedef struct TorchScript {
     /* data.pkl goes when an evaluation has settled (data is NULL then), and is read again if there
      * is another one: from this number on, so that its values have the same ids. */
     uint32_t data_id, data_end;
-    uint32_t next_id; /* of the pickle that is read next */
-    Map storages;     /* record -> SavedStorage */
-    Map tensors;      /* id of a Pickle -> SavedTensor */
+    uint32_t next_id;       /* of the pickle that is read next */
+    SavedTensors of_data;   /* they go with data.pkl */
+    SavedTensors of_others; /* of constants.pkl and traced_inputs.pkl */
     /* of one evaluation, in the run arena: forgotten by build_root */
     Graph *g;
     Map values; /* Pickle -> what was made of it, as a number of `made` from 1 on */
@@ -169,14 +175,19 @@ const Pickle *pickle_earlier_attributes(const Pickle *p);
  * "data/", "traced_inputs/", .. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
 /* The same, if it was asked for before; else NULL. */
-SavedTensor *ts_known_tensor(const TorchScript *ts, const Pickle *call);
+SavedTensor *ts_known_tensor(TorchScript *ts, const Pickle *call, const char *dir);
 
 /* "layer1.0" and "weight" as "layer1.0.weight"; the name alone below the root. */
 Str ts_child_name(Ctx *cx, Str path, const char *name);
-/* Name every tensor of the two pickles, list the weights, find what shares bytes. */
-MUST_USE bool ts_name_tensors(Ctx *cx, TorchScript *ts);
-/* Reads data.pkl, again where it was forgotten. */
+/* Name every tensor of the two pickles, or of data.pkl alone, list the weights, find what shares
+ * bytes. */
+MUST_USE bool ts_name_tensors(Ctx *cx, TorchScript *ts, bool data_only);
 MUST_USE bool ts_read_data(Ctx *cx, TorchScript *ts);
+/* data.pkl, and what was read of its tensors but for their constants, is read again when it is
+ * asked for. */
+void ts_forget_data(Ctx *cx, TorchScript *ts);
+/* Reads it again, and gives its tensors the names that they had. */
+MUST_USE bool ts_read_data_again(Ctx *cx, TorchScript *ts);
 MUST_USE bool ts_build_root(Ctx *cx, Program *p, Value *out);
 /* Of an evaluation that is over; their memory went with it. */
 void ts_forget_values(TorchScript *ts);

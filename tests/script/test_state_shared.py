@@ -2,6 +2,7 @@
 writes to one of them in place. Beside it: a dict that a run puts in the place of another, and what a run sets without having looked."""
 from typing import Dict, List, Optional
 
+import onnx
 import pytest
 import torch
 from torch import Tensor, nn
@@ -152,6 +153,28 @@ class SetUnlooked(Keeps):
 @pytest.mark.parametrize("model", [NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
 def test_is_right(model, tmp_path):
     steps(save(model(), tmp_path), tmp_path, rows(2, 3, 2, 4), ROWS)
+
+
+class SeenLate(Keeps):
+    """That the model has state shows when all has run: data.pkl is read again then, and what shares its bytes found again."""
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.rand(3, 3))
+        self.tied = self.w
+        self.register_buffer("part", self.w.detach()[0])
+
+    def forward(self, x):
+        y = torch.tanh(torch.mm(x, self.w)) + torch.tanh(torch.mm(x, self.tied)) * self.part
+        for _ in range(10):
+            y = torch.tanh(torch.mm(y, self.w))
+        self.s += y.sum()
+        return y + self.s
+
+
+def test_what_is_read_again_has_its_names(tmp_path):
+    _, pairs = steps(save(SeenLate(), tmp_path), tmp_path, rows(2, 3), ROWS)
+    assert set(pairs) == {"s"}
+    assert sorted(i.name for i in onnx.load(str(tmp_path / "model.onnx")).graph.initializer if len(i.dims) > 0) == ["part", "w"]
 
 
 class OtherKeys(Keeps):

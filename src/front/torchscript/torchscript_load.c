@@ -234,6 +234,21 @@ bool ts_read_data(Ctx *cx, TorchScript *ts)
     return ts->data;
 }
 
+void ts_forget_data(Ctx *cx, TorchScript *ts)
+{
+    phase_forget(cx, PHASE_PICKLES);
+    ts->data = NULL;
+    ts->of_data = (SavedTensors){ 0 };
+}
+
+bool ts_read_data_again(Ctx *cx, TorchScript *ts)
+{
+    keep_begin(cx);
+    bool good = ts_read_data(cx, ts) && ts_name_tensors(cx, ts, true);
+    keep_end(cx);
+    return good;
+}
+
 /* version := digits newline      in .data/version from 6 on */
 static bool read_version(Ctx *cx, TorchScript *ts)
 {
@@ -462,7 +477,7 @@ static bool load(Ctx *cx, TorchScript *ts)
         !(ts->legacy ? ts_read_legacy(cx, ts) : read_pickles(cx, ts)))
         return false;
     if (!find_forward(cx, ts) || !declare_inputs(cx, ts->p) || !read_traced_inputs(cx, ts) ||
-        !ts_name_tensors(cx, ts))
+        !ts_name_tensors(cx, ts, false))
         return false;
     ts->g = graph_new(cx, NULL, str_of(cx, "saved"));
     ts->p->kind = kind_text(cx, ts);

@@ -1,9 +1,9 @@
 /* torchscript_name.c - the names of an archive's tensors, as the state_dict has them, and which
  * tensors share their bytes.
  *
- * Walked once, before any evaluation: a tensor is called what it is found under first. Those that
- * see exactly the same elements are one (SavedTensor.same); those that only overlap are marked,
- * because a write to one is seen by the other. */
+ * Walked before any evaluation, and again where data.pkl is read again: a tensor is called what it
+ * is found under first. Those that see exactly the same elements are one (SavedTensor.same); those
+ * that only overlap are marked, because a write to one is seen by the other. */
 #include <stdlib.h>
 
 #include "base/limits.h"
@@ -227,18 +227,36 @@ static void find_sharing(SavedStorage *st)
     mark_overlaps(st);
 }
 
-bool ts_name_tensors(Ctx *cx, TorchScript *ts)
+static bool name_constants(Ctx *cx, TorchScript *ts)
 {
-    Namer data = { .cx = cx, .ts = ts, .dir = ts->data_dir };
-    Namer constants = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
-    if (!name_value(&data, ts->data, str_of(cx, "")))
-        return false;
+    Namer n = { .cx = cx, .ts = ts, .dir = ts->constants_dir };
     for (size_t i = 0; i < ts->constants->seq.n; i++)
-        if (!name_value(&constants, ts->constants->seq.at[i], str_fmt(cx, "CONSTANTS.c%zu", i)))
+        if (!name_value(&n, ts->constants->seq.at[i], str_fmt(cx, "CONSTANTS.c%zu", i)))
             return false;
-    for (size_t i = 0; i < ts->storages.n; i++)
-        find_sharing(ts->storages.at[i].val);
+    return true;
+}
+
+static void find_all_sharing(const SavedTensors *all)
+{
+    for (size_t i = 0; i < all->storages.n; i++)
+        find_sharing(all->storages.at[i].val);
+}
+
+/* data_only: data.pkl has been read again, and the tensors of constants.pkl have stayed. What
+ * shares bytes is looked for behind both, because the two pickles of model.json are made of the
+ * same tensors. */
+bool ts_name_tensors(Ctx *cx, TorchScript *ts, bool data_only)
+{
+    Namer n = { .cx = cx, .ts = ts, .dir = ts->data_dir };
+    ts->p->weights.n = 0;
+    if (!name_value(&n, ts->data, str_of(cx, "")) || (!data_only && !name_constants(cx, ts)))
+        return false;
+    find_all_sharing(&ts->of_data);
+    if (!data_only)
+        find_all_sharing(&ts->of_others);
     for (size_t i = 0; i < ts->p->weights.n; i++)
-        ts->p->weights.at[i].k = data.weights.at[i]->k;
+        ts->p->weights.at[i].k = n.weights.at[i]->k;
+    mem_give(cx, n.weights.at, n.weights.cap * sizeof *n.weights.at);
+    map_give(cx, &n.named);
     return !ctx_failed(cx);
 }

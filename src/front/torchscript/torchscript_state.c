@@ -7,7 +7,7 @@
  * Storage. */
 #include "front/internal.h"
 
-enum { VALUES_READ_PER_STEP = 16 }; /* which then takes a tenth of the time of the steps */
+enum { VALUES_READ_PER_STEP = 16 }; /* a chain of layers has then run a tenth of its steps */
 
 typedef struct Builder {
     Ctx *cx;
@@ -297,7 +297,7 @@ static Obj *new_object(Builder *b, const ClassDef *c, Str path)
 /* What errors call the value: NULL for a plain one, and for a tensor that has a name already. */
 static Str child_path(Builder *b, Str path, Str attr, const Pickle *value)
 {
-    const SavedTensor *t = pickle_is_plain(value) ? NULL : ts_known_tensor(b->ts, value);
+    const SavedTensor *t = pickle_is_plain(value) ? NULL : ts_known_tensor(b->ts, value, b->dir);
     return !path || pickle_is_plain(value) || (t && t->name && t->same->name)
         ? NULL
         : ts_child_name(b->cx, path, attr->s);
@@ -443,9 +443,7 @@ static void give_values(Ctx *cx, TorchScript *ts)
 
 static void forget_data(Ctx *cx, Program *p)
 {
-    TorchScript *ts = p->front;
-    phase_forget(cx, PHASE_PICKLES);
-    ts->data = NULL;
+    ts_forget_data(cx, p->front);
     p->settled = NULL;
 }
 
@@ -454,7 +452,7 @@ bool ts_build_root(Ctx *cx, Program *p, Value *out)
 {
     TorchScript *ts = p->front;
     p->settled = NULL;
-    if (!ts->data && !ts_read_data(cx, ts))
+    if (!ts->data && !ts_read_data_again(cx, ts))
         return false;
     Where here = { .up = cx->at, .kind = WHERE_RECORD, .name = str_of(cx, "data.pkl") };
     cx->at = &here;

@@ -1,6 +1,7 @@
 /* torchscript_tensor.c - the pickled tensors of a TorchScript archive: views over storage records.
  *
- * Each is read once (keep arena) and checked against its record, whose bytes stay where they are.
+ * Each is read once and checked against its record, whose bytes stay where they are. What describes
+ * it goes with the values of its pickle; the constants that graphs are made of stay.
  * What cannot be used (sparse, a foreign element type, no data) is a SavedTensor too, with the
  * reason: only a program that needs it fails. */
 #include "base/limits.h"
@@ -78,6 +79,12 @@ static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, int64_t nu
     return true;
 }
 
+/* Those of the pickle whose storages lie in the folder dir. */
+static SavedTensors *tensors_in(TorchScript *ts, const char *dir)
+{
+    return strcmp(dir, ts->data_dir) == 0 ? &ts->of_data : &ts->of_others;
+}
+
 /* The storage that a persistent id names: dir is the folder of its record. Made once for each
  * record; NULL after an error. */
 static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, const char *dir)
@@ -88,7 +95,8 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     if (!read_pid(cx, pid, &type, &key, &location, &numel))
         return NULL;
     Str record = str_cat(cx, dir, key->s, "");
-    SavedStorage *st = map_get(&ts->storages, record);
+    SavedTensors *all = tensors_in(ts, dir);
+    SavedStorage *st = map_get(&all->storages, record);
     if (st)
         return st;
     st = new(cx, SavedStorage);
@@ -96,7 +104,7 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     st->meta = str_is(location, "meta");
     st->type_name = type->global.name;
     st->dtype = dtype_of_storage(type->global.name, &st->quantised);
-    map_put(cx, &ts->storages, record, st);
+    map_put(cx, &all->storages, record, st);
     return storage_bytes(cx, ts, st, numel, !strcmp(dir, "traced_inputs/")) ? st : NULL;
 }
 
@@ -158,9 +166,11 @@ static bool fits_record(Ctx *cx, const SavedTensor *t)
     return true;
 }
 
+/* The tensor's constant, which stays when the tensor is forgotten: graphs are made of it. */
 static bool make_const(Ctx *cx, SavedTensor *t, int rank, const int64_t *dims,
                        const int64_t *strides)
 {
+    keep_begin(cx);
     Const *k = new(cx, Const);
     uint64_t skip = (uint64_t)t->lo * dtype_size(t->st->dtype);
     k->dtype = t->st->dtype;
@@ -168,12 +178,13 @@ static bool make_const(Ctx *cx, SavedTensor *t, int rank, const int64_t *dims,
     k->dims = mem_copy(cx, dims, (size_t)rank * sizeof *dims);
     if (!is_contiguous(rank, dims, strides))
         k->strides = mem_copy(cx, strides, (size_t)rank * sizeof *strides);
+    keep_end(cx);
     k->bytes = t->st->bytes;
     if (t->hi > t->lo) {
         k->bytes.off += skip;
         k->bytes.len -= skip;
     }
-    k->storage = t->st;
+    k->storage = t->st->record;
     t->k = k;
     return true;
 }
@@ -286,29 +297,30 @@ static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *
 
 static const void *key_of(const Pickle *p) { return (const void *)((uintptr_t)p->id + 1); }
 
-SavedTensor *ts_known_tensor(const TorchScript *ts, const Pickle *call)
+SavedTensor *ts_known_tensor(TorchScript *ts, const Pickle *call, const char *dir)
 {
-    return map_get(&ts->tensors, key_of(call));
+    return map_get(&tensors_in(ts, dir)->tensors, key_of(call));
 }
 
 /* The tensor that a call of the pickle rebuilds. dir is the folder of its storages. Made once for
- * each call, in the keep arena; NULL after an error. */
+ * each call; NULL after an error. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir)
 {
-    SavedTensor *t = ts_known_tensor(ts, call);
+    SavedTensor *t = ts_known_tensor(ts, call, dir);
     if (t)
         return t;
     if (!pickle_is_tensor(call)) {
         bad_tensor(cx, "is expected where the pickle has something else");
         return NULL;
     }
-    keep_begin(cx);
+    SavedTensors *all = tensors_in(ts, dir);
+    PhaseAround around = phase_begin(cx, all == &ts->of_data ? PHASE_PICKLES : PHASE_PROGRAM);
     t = new(cx, SavedTensor);
     t->id = call->id;
     t->same = t;
     t->axis = -1;
-    map_put(cx, &ts->tensors, key_of(call), t);
+    map_put(cx, &all->tensors, key_of(call), t);
     bool good = read_tensor(cx, ts, t, call, dir);
-    keep_end(cx);
+    phase_end(cx, around);
     return good ? t : NULL;
 }
