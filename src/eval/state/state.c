@@ -311,6 +311,19 @@ static void forget_unlooked(Eval *ev)
         s->restart = facts_add_state(ev->cx, s->unlooked.at[i], UNLOOKED);
 }
 
+/* What follows asks for no attribute and no storage as it was before the run: their memory serves
+ * what comes. used_of finds no record from here on. */
+static void give_tracked(Ctx *cx, State *s)
+{
+    mem_give(cx, s->attrs.at, s->attrs.cap * sizeof *s->attrs.at);
+    mem_give(cx, s->used.at, s->used.cap * sizeof *s->used.at);
+    mem_give(cx, s->storages.at, s->storages.cap * sizeof *s->storages.at);
+    s->attrs.n = s->attrs.cap = s->used.n = s->used.cap = s->storages.n = s->storages.cap = 0;
+    s->attrs.at = NULL;
+    s->used.at = NULL;
+    s->storages.at = NULL;
+}
+
 bool state_check(Eval *ev)
 {
     State *s = ev->state;
@@ -323,5 +336,7 @@ bool state_check(Eval *ev)
         return fail(ev->cx, E_RESTART, "the model has state");
     if (ok)
         tell_written_inputs(ev);
-    return ok && make_state_outputs(ev);
+    ok = ok && make_state_outputs(ev);
+    give_tracked(ev->cx, s);
+    return ok;
 }
