@@ -70,6 +70,7 @@ Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 typedef struct OrtKernel {
     char op[48], type[12]; /* arrays, so that no row is relocated at start */
     uint8_t first, last;
+    bool more; /* the next row is of this operator too */
     uint32_t dtypes;
 } OrtKernel;
 extern const OrtKernel ort_kernels[];

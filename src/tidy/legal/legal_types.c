@@ -60,6 +60,9 @@ static const OrtKernel *kernels_of(const char *op)
     return lo < ort_kernels_count && strcmp(ort_kernels[lo].op, op) == 0 ? &ort_kernels[lo] : NULL;
 }
 
+/* The next row of the same operator; NULL behind the last one. */
+static const OrtKernel *next_kernel(const OrtKernel *k) { return k->more ? k + 1 : NULL; }
+
 /* A kernel serves the versions of the operator in its range; one without an end only the version it
  * was written for. */
 static bool serves(const OrtKernel *k, const OpVersion *v)
@@ -74,8 +77,7 @@ static bool kernel_takes(const char *op, const OpVersion *v, const char *type, D
     bool named = false;
     uint32_t takes = 0;
     *any = false;
-    for (const OrtKernel *k = kernels_of(op);
-         k && k < ort_kernels + ort_kernels_count && strcmp(k->op, op) == 0; k++) {
+    for (const OrtKernel *k = kernels_of(op); k; k = next_kernel(k)) {
         if (!serves(k, v))
             continue;
         *any = true;
@@ -121,8 +123,7 @@ static bool expansion_takes(const Node *n, const char *type, DType t)
 {
     bool named = false;
     bool some = false;
-    for (const OrtKernel *k = kernels_of(n->op->name);
-         k && k < ort_kernels + ort_kernels_count && strcmp(k->op, n->op->name) == 0; k++)
+    for (const OrtKernel *k = kernels_of(n->op->name); k; k = next_kernel(k))
         if (strcmp(k->type, type) == 0) {
             named = true;
             some |= k->dtypes >> t & 1;
@@ -134,8 +135,7 @@ bool fused_kernel(const char *op, const char *type, DType t)
 {
     char name[64];
     snprintf(name, sizeof name, "com.microsoft.%s", op);
-    for (const OrtKernel *k = kernels_of(name);
-         k && k < ort_kernels + ort_kernels_count && strcmp(k->op, name) == 0; k++)
+    for (const OrtKernel *k = kernels_of(name); k; k = next_kernel(k))
         if (strcmp(k->type, type) == 0 && k->dtypes >> t & 1)
             return true;
     return false;
