@@ -428,4 +428,4 @@ def test_nearly_fold(tmp_path, rows):
     x = (numbers(2, 12, 12),)
     torch.export.save(torch.export.export(Function(fn).eval(), x).run_decompositions(), tmp_path / "core.pt2")
     got = found(tmp_path / "core.pt2", tmp_path, 26, x, fn(*x))
-    assert "Col2Im" not in got and "ScatterElements" in got, got
+    assert "Col2Im" not in got and "ScatterND" in got, got
