@@ -75,18 +75,61 @@ def wrapper(codes, scale):
     return saved.getvalue()
 
 
+def named(name):
+    return {"as_tensor": {"name": name}}
+
+
+def meta(*sizes):
+    strides = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
+    return {"dtype": 7, "sizes": [{"as_int": size} for size in sizes], "strides": [{"as_int": stride} for stride in strides], "storage_offset": {"as_int": 0},
+            "requires_grad": False, "device": {"type": "cpu", "index": None}, "layout": 7}
+
+
+def node(target, result, metadata=(), **args):
+    return {"target": "torch.ops." + target, "inputs": [{"name": name, "arg": arg, "kind": 1} for name, arg in args.items()], "outputs": [named(result)],
+            "metadata": dict(metadata)}
+
+
+def add_program(a, nodes, values, last, config):
+    """To the archive of a .pt2: a program of one input x, and the table of its weights, each the parameter p of w.p in `config`."""
+    weights = [name[len("w."):] for name in config]
+    signature = {"input_specs": [{"parameter": {"arg": {"name": weight}, "parameter_name": "w." + weight}} for weight in weights] + [{"user_input": {"arg": named("x")}}],
+                 "output_specs": [{"user_output": {"arg": named(last)}}]}
+    graph = {"inputs": [named(name) for name in [*weights, "x"]], "outputs": [named(last)], "nodes": nodes, "tensor_values": values,
+             "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": False}
+    program = {"graph_module": {"graph": graph, "signature": signature, "module_call_graph": []}, "schema_version": {"major": 8, "minor": 20}, "range_constraints": {},
+               "opset_version": {"aten": 10}}
+    a.add("data/weights/model_weights_config.json", json.dumps({"config": config}).encode())
+    a.add("data/constants/model_constants_config.json", json.dumps({"config": {}}).encode())
+    a.add("models/model.json", json.dumps(program).encode())
+    for name, data in ("archive_format", b"pt2"), ("archive_version", b"0"), ("byteorder", b"little"):
+        a.add(name, data)
+
+
+def exported(path, n):
+    """The same layers as a .pt2: each node has the metadata that torch.export writes, of which the user's line and module are read."""
+    a = write_chain.Archive(path)
+    nodes, values, config, last = [], {"x": meta(2, 8)}, {}, "x"
+    for i, (w, b) in enumerate(write_chain.weights(n, 8)):
+        product, result = "linear%d" % i, "relu%d" % i
+        told = {"stack_trace": '  File "/home/user/chain.py", line 12, in forward\n    x = torch.relu(layer(x))\n',
+                "nn_module_stack": "L__self__,,chain.Chain;L__self___layers_%d,layers.%d,torch.nn.modules.linear.Linear" % (i, i),
+                "source_fn_stack": "%s,torch.nn.functional.linear" % product, "torch_fn": "%s;builtin_function_or_method.linear" % product}
+        nodes.append(node("aten.linear.default", product, told, input=named(last), weight=named("w%d" % i), bias=named("b%d" % i)))
+        nodes.append(node("aten.relu.default", result, told, self=named(product)))
+        values.update({product: meta(2, 8), result: meta(2, 8)})
+        for name, data in ("w%d" % i, w), ("b%d" % i, b):
+            values[name] = meta(*data.shape)
+            config["w." + name] = {"path_name": name, "is_param": True, "use_pickle": False, "tensor_meta": values[name]}
+            a.add("data/weights/" + name, data.tobytes())
+        last = result
+    add_program(a, nodes, values, last, config)
+    a.close()
+    return []
+
+
 def wrapped(path, n):
     """A .pt2 whose weights wrap others: Linear of the codes, times the scale."""
-    def named(name):
-        return {"as_tensor": {"name": name}}
-
-    def meta(*sizes):
-        return {"dtype": 7, "sizes": [{"as_int": size} for size in sizes], "strides": [{"as_int": size} for size in (*sizes[1:], 1)], "storage_offset": {"as_int": 0},
-                "requires_grad": False, "device": {"type": "cpu", "index": None}, "layout": 7}
-
-    def node(target, result, **args):
-        return {"target": "torch.ops." + target, "inputs": [{"name": name, "arg": arg, "kind": 1} for name, arg in args.items()], "outputs": [named(result)], "metadata": {}}
-
     a = write_chain.Archive(path)
     weights = ["p%d" % i for i in range(n)]
     nodes, values, last = [], {"x": meta(2, 2)}, "x"
@@ -99,18 +142,8 @@ def wrapped(path, n):
         values.update({weight: meta(2, 2), codes: meta(2, 2), scale: meta(2, 1), product: meta(2, 2), result: meta(2, 2)})
         a.add("data/weights/w%d" % i, wrapper(struct.pack("<4f", i, 1, 2, 3), struct.pack("<2f", i, 1)))
         last = result
-    signature = {"input_specs": [{"parameter": {"arg": {"name": weight}, "parameter_name": "w." + weight}} for weight in weights] + [{"user_input": {"arg": named("x")}}],
-                 "output_specs": [{"user_output": {"arg": named(last)}}]}
-    graph = {"inputs": [named(name) for name in [*weights, "x"]], "outputs": [named(last)], "nodes": nodes, "tensor_values": values,
-             "sym_int_values": {}, "sym_bool_values": {}, "is_single_tensor_return": False}
     config = {"w." + weight: {"path_name": "w%d" % i, "is_param": True, "use_pickle": True, "tensor_meta": meta(2, 2)} for i, weight in enumerate(weights)}
-    program = {"graph_module": {"graph": graph, "signature": signature, "module_call_graph": []}, "schema_version": {"major": 8, "minor": 20}, "range_constraints": {},
-               "opset_version": {"aten": 10}}
-    a.add("data/weights/model_weights_config.json", json.dumps({"config": config}).encode())
-    a.add("data/constants/model_constants_config.json", json.dumps({"config": {}}).encode())
-    a.add("models/model.json", json.dumps(program).encode())
-    for name, data in ("archive_format", b"pt2"), ("archive_version", b"0"), ("byteorder", b"little"):
-        a.add(name, data)
+    add_program(a, nodes, values, last, config)
     a.close()
     return []
 
@@ -172,7 +205,8 @@ def lists(path, n):
     return ["x:float32[2,8]"]
 
 
-KINDS = {"chain": (chain, 125, "layers"), "unshaped": (unshaped, 125, "layers"), "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
+KINDS = {"chain": (chain, 125, "layers"), "unshaped": (unshaped, 125, "layers"), "exported": (exported, 125, "layers"),
+         "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
          "branches": (branches, 30, "branches"), "nests": (nests, 3, "deep"), "sizes": (sizes, 3, "cuts"), "text": (text, 250, "iterations"),
          "lists": (lists, 250, "items"), "wrapped": (wrapped, 125, "weights")}
 

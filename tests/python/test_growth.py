@@ -216,10 +216,11 @@ def test_evaluation_that_begins_again(growth, tmp_path):
     assert told < asked <= 1.25 * told
 
 
-def test_weights_that_wrap_others(growth, tmp_path):
+@pytest.mark.parametrize("made", [scaling.exported, scaling.wrapped])
+def test_pt2(made, growth, tmp_path):
     sizes = []
     for n in (SMALL, LARGE):
-        scaling.wrapped(str(tmp_path / "net.pt2"), n)
+        made(str(tmp_path / "net.pt2"), n)
         sizes.append(work(growth, str(tmp_path / "net.pt2"), tmp_path / "out.onnx"))
     assert sizes[1] <= MOST * sizes[0], sizes
 
