@@ -192,7 +192,9 @@ def look(name, way, path, options=()):
     import numpy
     values = numpy.load(path + ".npz")
     made = path + ".onnx"
-    done = subprocess.run([PT2ONNX, path, "-o", made, "-q", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    # What 1.13 traces of an FX graph has no shapes in the file
+    shape = [] if path.endswith(".pt2") else ["-i", "x:float32%s" % str(list(values["x"].shape)).replace(" ", "")]
+    done = subprocess.run([PT2ONNX, path, "-o", made, "-q", *shape, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         print("| %s, %s | %s" % (name, way, done.stdout.strip()))
         return False
