@@ -13,7 +13,8 @@
 enum {
     STACK_USED = 6 << 20, /* of the 8 MB that a thread has by default */
     LOOK_AFTER = 4096,    /* pieces of work between two looks at the clock */
-    VALUES_A_STEP = 4,    /* a statement costs so much more than a look at a value */
+    NUMBERS_A_LOOK = 1 << 20,
+    VALUES_A_STEP = 4, /* a statement costs so much more than a look at a value */
     NS_PER_S = 1000000000,
 };
 
@@ -96,17 +97,28 @@ void check_time(Ctx *cx)
     int64_t limit = cx->limit[LIMIT_SECONDS];
     if (!cx->stage || ctx_failed(cx) || (sys_thread_ns() - cx->progress_ns) / NS_PER_S < limit)
         return;
-    fail(cx, E_LIMIT, "%lld s of processor time were spent %s, without an end in sight",
-         (long long)limit, cx->stage);
+    fail_at(cx, cx->computing, E_LIMIT,
+            "%lld s of processor time were spent %s, without an end in sight", (long long)limit,
+            cx->stage);
     fail_is_final(cx);
     fail_hint(cx, "--limit seconds=%lld, if you trust the file", (long long)limit * 10);
-    give_up(cx);
+    if (!cx->computing) /* whoever has a weight computed holds room for it, and the fold ends */
+        give_up(cx);
 }
 
 void count_work(Ctx *cx)
 {
     if (++cx->work % LOOK_AFTER == 0)
         check_time(cx);
+}
+
+void count_numbers(Ctx *cx, uint64_t n)
+{
+    cx->numbers += n;
+    if (cx->numbers < NUMBERS_A_LOOK)
+        return;
+    cx->numbers = 0;
+    check_time(cx);
 }
 
 void count_steps(Ctx *cx, uint64_t n)

@@ -143,6 +143,9 @@ void count_values(Ctx *cx, uint64_t n);
 /* One more piece of any work, at which the clock may be looked at: gives up after --limit seconds
  * of processor time without a call of tell_progress that says anything new. */
 void count_work(Ctx *cx);
+/* n numbers more were computed, of constants and weights, or n characters or items of one string or
+ * list were looked at: the clock is after many. */
+void count_numbers(Ctx *cx, uint64_t n);
 void check_time(Ctx *cx);
 
 /* What the user must know though nothing failed: one line each, equal ones once. Those made
@@ -214,6 +217,8 @@ struct Ctx {
     uint64_t steps;            /* of this evaluation, against the limit: count_steps */
     uint64_t values;           /* count_values: those that are no whole step yet */
     uint64_t work;             /* count_work */
+    uint64_t numbers;          /* count_numbers: those since the last look at the clock */
+    SourceId computing;        /* where the weight comes from that is computed; 0: none */
     struct WayOut *way_out;    /* bound.c: of the public function that runs; NULL: there is none */
     uintptr_t stack_base;      /* where its frame lies, ... */
     size_t stack_allowed;      /* ... and how far from it others may lie */

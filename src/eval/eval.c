@@ -207,6 +207,7 @@ Graph *eval_program(Ctx *cx, Program *p)
 {
     ops_set_version(cx, p->op_version);
     ops_set_default(cx, cx->opt ? cx->opt->default_dtype : DT_NONE);
+    tell_progress(cx, "running the program", -1);
     Graph *g = run_once(cx, p);
     while (!g && (cx->error.code == E_RESTART || facts_decide_ranks(cx))) {
         ctx_restart(cx);

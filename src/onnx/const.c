@@ -255,6 +255,7 @@ const Const *const_make(Ctx *cx, DType t, int rank, const int64_t *dims, const v
         return NULL;
     if (n)
         memcpy(copy, data, n);
+    count_numbers(cx, n);
     k->bytes = (Bytes){ source_memory(cx, copy, n), 0, n };
     return k;
 }

@@ -239,12 +239,16 @@ bool node_fold(Node *n, const Const **out)
     Data *result = new_array(cx, Data, n->n_out);
     if (!in || !result)
         return false;
-    for (int i = 0; i < n->n_in; i++)
+    for (int i = 0; i < n->n_in; i++) {
         if (n->in[i] && !const_to_data(cx, n->in[i]->k, &in[i]))
             return false;
-    for (int i = 0; i < n->n_out; i++)
+        count_numbers(cx, (uint64_t)in[i].numel);
+    }
+    for (int i = 0; i < n->n_out; i++) {
         if (!room_for(cx, n->out[i]->type, &result[i]))
             return false;
+        count_numbers(cx, (uint64_t)result[i].numel);
+    }
     Fold f = { .cx = cx, .node = n, .in = in, .out = result };
     if (!n->op->fold(&f))
         return false;

@@ -123,6 +123,7 @@ static bool rewrite_graph(Rewrite *rw, Graph *g);
 static bool rewrite_node(Rewrite *rw, Node *n)
 {
     Graph *g = n->graph;
+    count_work(rw->cx);
     for (int i = 0; i < n->n_in; i++)
         n->in[i] = current(rw, n->in[i]);
     for (int i = 0; i < n->n_attr; i++)

@@ -129,7 +129,11 @@ static bool run_recipe(Ctx *cx, const void *arg, uint8_t *out, uint64_t size)
     const Recipe *r = arg;
     const Const *k[MAX_FOLDED];
     ArenaMark m = arena_mark(cx->run);
-    if (!node_fold(r->node, k))
+    SourceId outer = cx->computing;
+    cx->computing = r->node->at;
+    bool ok = node_fold(r->node, k) && !ctx_failed(cx);
+    cx->computing = outer;
+    if (!ok)
         return ctx_failed(cx) ? false
                               : fail_at(cx, r->node->at, E_BUG, "%s of a weight cannot be computed",
                                         r->node->name->s);

@@ -546,6 +546,7 @@ void list_insert(Ctx *cx, List *l, int64_t i, Value v)
     else if (i == 0)
         push_front(cx, l, v);
     else if (list_room(cx, l)) {
+        count_numbers(cx, (uint64_t)(l->n - i));
         memmove(l->at + i + 1, l->at + i, (size_t)(l->n - i) * sizeof *l->at);
         l->at[i].v = v;
         l->n++;
@@ -580,6 +581,12 @@ void list_become(Ctx *cx, List *l, const List *from)
     l->stacked = from->stacked;
 }
 
+static void close_gap(Ctx *cx, List *l, int64_t i)
+{
+    count_numbers(cx, (uint64_t)(l->n - i));
+    memmove(l->at + i, l->at + i + 1, (size_t)(l->n - i - 1) * sizeof *l->at);
+}
+
 Value list_remove(Ctx *cx, List *l, int64_t i)
 {
     touch_list(cx, l);
@@ -593,7 +600,7 @@ Value list_remove(Ctx *cx, List *l, int64_t i)
     if (i == 0)
         l->at++, l->front++, l->cap--;
     else
-        memmove(l->at + i, l->at + i + 1, (size_t)(l->n - i - 1) * sizeof *l->at);
+        close_gap(cx, l, i);
     l->n--;
     return v;
 }
@@ -821,6 +828,7 @@ static bool drop_at(Ctx *cx, Dict *d, int64_t i)
     log_dict(cx, d);
     if (!own_array(cx, d, (void **)&d->at, d->n, d->cap, sizeof *d->at))
         return false;
+    count_numbers(cx, (uint64_t)(d->n - i));
     memmove(d->at + i, d->at + i + 1, (size_t)(d->n - i - 1) * sizeof *d->at);
     d->n--;
     d->index = NULL;

@@ -20,6 +20,7 @@ KNOWN = "x:float32[2,3]"
 
 # file: (exit code, what the message says, more options)
 FILES = {
+    "product.pt": (3, r"aten::matmul: 1 s of processor time were spent writing the model(.|\n)*s\.a@s\.b", ["-i", "x:float32[1]", "--limit", "seconds=1"]),
     "recursive_namedtuple.pt": (3, r"the input x\.a\..*: the type __torch__\.T0 holds itself", []),
     "cyc_eq.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
     "cyc_in.pt": (1, r"the list would become part of itself(.|\n)*__torch__\.py:8:10", []),
@@ -105,6 +106,25 @@ def test_time_without_progress(tmp_path):
     assert got["exit"] == 3 and 0.9 < got["seconds"] < 5, got
     assert re.search(r"1 s of processor time were spent running the program, without an end in sight\n  code/__torch__\.py(.|\n)*"
                      r"try: --limit seconds=10, if you trust the file", got["err"]), got["err"]
+
+
+# a statement that takes hours: the body, and the line that the message shows
+LONG = {
+    "find": ("    s = \"a\"\n    for i in range(22):\n      s = torch.add(s, s)\n    t = \"a\"\n    for i in range(21):\n      t = torch.add(t, t)\n"
+             "    n = torch.find(s, torch.add(t, \"b\"))\n    return torch.add(x, n)\n", "torch.find"),
+    "reverse": ("    l = torch.mul([1], 1000000)\n    for i in range(100000):\n      _0 = torch.reverse(l)\n    return torch.add(x, l[0])\n", "torch.reverse"),
+    "max": ("    l = torch.mul([1], 1000000)\n    k = 0\n    for i in range(100000):\n      k = torch.add(k, ops.prim.max(l))\n    return torch.add(x, k)\n",
+            "ops.prim.max"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LONG))
+def test_a_long_statement_ends(name, tmp_path):
+    """Few steps, each of them over a long string or list: the clock is looked at in between."""
+    body, line = LONG[name]
+    got = measured(str(program(tmp_path / "m.pt", FORWARD + body)), tmp_path / "m.onnx", "-i", KNOWN, "--limit", "seconds=1", "--limit", "unroll=1000000000")
+    assert got["exit"] == 3 and got["seconds"] < 5, got
+    assert re.search(r"1 s of processor time were spent running the program, without an end in sight(.|\n)*" + re.escape(line), got["err"]), got["err"]
 
 
 def test_a_limit_is_a_bound(tmp_path):

@@ -263,6 +263,7 @@ static bool clear_list(Builtin *b, Value *out)
 static bool reverse_list(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
+    count_numbers(b->cx, (uint64_t)l->n);
     for (int64_t i = 0, k = l->n - 1; i < k; i++, k--) {
         Value v = l->at[i].v;
         list_set(b->cx, l, i, l->at[k].v);
@@ -297,6 +298,7 @@ static bool sort_values(Ctx *cx, Value *at, Value *scratch, int64_t n, bool reve
 {
     bool known = true;
     for (int64_t width = 1; width < n; width *= 2) {
+        count_numbers(cx, (uint64_t)n);
         for (int64_t from = 0; from < n; from += 2 * width) {
             int64_t mid = from + width < n ? from + width : n;
             int64_t end = from + 2 * width < n ? from + 2 * width : n;
@@ -452,6 +454,7 @@ static bool extreme_of_list(Builtin *b, Value *out)
     *out = l->at[0].v;
     const char *op = max ? "prim::max" : "prim::min";
     const char *word = max ? "max" : "min";
+    count_numbers(b->cx, (uint64_t)l->n);
     for (int64_t i = 1; i < l->n; i++) {
         Value v = l->at[i].v;
         if (out->tag == V_BOOL && v.tag == V_BOOL)
@@ -469,6 +472,7 @@ static bool extreme_of_lists(Builtin *b, Value *out)
     const List *y = b->arg[1].v.list;
     bool known = true;
     bool less = x->n < y->n;
+    count_numbers(b->cx, (uint64_t)x->n);
     for (int64_t i = 0; i < x->n && i < y->n; i++) {
         bool below = less_than(x->at[i].v, y->at[i].v, &known);
         if (!known)
@@ -490,6 +494,7 @@ static bool sum_of_list(Builtin *b, Value *out)
     const List *l = b->arg[0].v.list;
     bool ints = !l->elem || str_is(l->elem, "int");
     *out = val_int(0);
+    count_numbers(b->cx, (uint64_t)l->n);
     if (l->elem && str_is(l->elem, "float"))
         *out = val_float(0);
     for (int64_t i = 0; i < l->n; i++) {
@@ -508,6 +513,7 @@ static bool any_or_all(Builtin *b, Value *out)
     const List *l = b->arg[0].v.list;
     bool any = b->row->datum;
     bool unknown = false;
+    count_numbers(b->cx, (uint64_t)l->n);
     for (int64_t i = 0; i < l->n; i++) {
         Tri t = val_truth(b->cx, l->at[i].v);
         unknown = unknown || t == UNKNOWN;

@@ -16,7 +16,12 @@ static bool is_print(char c) { return c >= ' ' && c < 0x7f; }
 static char to_upper(char c) { return is_lower(c) ? (char)(c - 32) : c; }
 static char to_lower(char c) { return is_upper(c) ? (char)(c + 32) : c; }
 
-static Str text_of(const Builtin *b, size_t i) { return b->arg[i].v.s; }
+/* Most of what follows looks at each character. */
+static Str text_of(const Builtin *b, size_t i)
+{
+    count_numbers(b->cx, b->arg[i].v.s->len);
+    return b->arg[i].v.s;
+}
 
 static Value piece(Builtin *b, const char *s, int64_t n)
 {
@@ -200,18 +205,26 @@ static List *text_list(Builtin *b, Value *out)
     return out->list;
 }
 
-static int64_t find_in(const char *s, int64_t from, int64_t to, Str sub)
+static bool stands_at(Ctx *cx, const char *s, Str sub)
+{
+    if (sub->len > 0 && *s != sub->s[0])
+        return false;
+    count_numbers(cx, sub->len);
+    return memcmp(s, sub->s, sub->len) == 0;
+}
+
+static int64_t find_in(Ctx *cx, const char *s, int64_t from, int64_t to, Str sub)
 {
     for (int64_t i = from; i <= to - (int64_t)sub->len; i++)
-        if (!memcmp(s + i, sub->s, sub->len))
+        if (stands_at(cx, s + i, sub))
             return i;
     return -1;
 }
 
-static int64_t rfind_in(const char *s, int64_t from, int64_t to, Str sub)
+static int64_t rfind_in(Ctx *cx, const char *s, int64_t from, int64_t to, Str sub)
 {
     for (int64_t i = to - sub->len; i >= from; i--)
-        if (!memcmp(s + i, sub->s, sub->len))
+        if (stands_at(cx, s + i, sub))
             return i;
     return -1;
 }
@@ -245,7 +258,7 @@ static bool split(Builtin *b, Value *out)
     if (sep->len == 0)
         return builtin_fail(b, "split() at an empty separator");
     for (int64_t n = 0; most < 0 || n < most; n++) {
-        int64_t at = find_in(s->s, from, s->len, sep);
+        int64_t at = find_in(b->cx, s->s, from, s->len, sep);
         if (at < 0)
             break;
         list_append(b->cx, l, piece(b, s->s + from, at - from));
@@ -266,7 +279,7 @@ static bool rsplit(Builtin *b, Value *out)
     if (sep->len == 0)
         return builtin_fail(b, "rsplit() at an empty separator");
     for (int64_t n = 0; most < 0 || n < most; n++) {
-        int64_t at = rfind_in(s->s, 0, to, sep);
+        int64_t at = rfind_in(b->cx, s->s, 0, to, sep);
         if (at < 0)
             break;
         vec_push(b->cx, &parts, piece(b, s->s + at + sep->len, to - at - sep->len));
@@ -303,7 +316,8 @@ static bool partition(Builtin *b, Value *out)
     Str s = text_of(b, 0);
     Str sep = text_of(b, 1);
     bool last = b->row->datum;
-    int64_t at = last ? rfind_in(s->s, 0, s->len, sep) : find_in(s->s, 0, s->len, sep);
+    int64_t at = last ? rfind_in(b->cx, s->s, 0, s->len, sep)
+                      : find_in(b->cx, s->s, 0, s->len, sep);
     Value empty = piece(b, "", 0);
     Value parts[3] = { empty, empty, empty };
     parts[last ? 2 : 0] = val_str(s);
@@ -347,7 +361,7 @@ static bool search(Builtin *b, Value *out)
     window(b, &from, &to);
     Str s = text_of(b, 0);
     Str sub = text_of(b, 1);
-    int64_t at = back ? rfind_in(s->s, from, to, sub) : find_in(s->s, from, to, sub);
+    int64_t at = back ? rfind_in(b->cx, s->s, from, to, sub) : find_in(b->cx, s->s, from, to, sub);
     if (to < from && sub->len == 0)
         at = from;
     if (at < 0 && required)
@@ -365,7 +379,7 @@ static bool count_text(Builtin *b, Value *out)
         return builtin_fail(b, "count() of an empty string never ends in PyTorch");
     window(b, &from, &to);
     for (;; n++) {
-        int64_t at = find_in(s->s, from, to, sub);
+        int64_t at = find_in(b->cx, s->s, from, to, sub);
         if (at < 0)
             break;
         from = at + sub->len;
@@ -394,7 +408,7 @@ static bool begins(Builtin *b, Value *out)
 static bool contains_text(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
-    *out = val_bool(find_in(s->s, 0, s->len, text_of(b, 1)) >= 0);
+    *out = val_bool(find_in(b->cx, s->s, 0, s->len, text_of(b, 1)) >= 0);
     return true;
 }
 
@@ -410,7 +424,7 @@ static bool replace(Builtin *b, Value *out)
         return builtin_fail(b, "replace() of an empty string never ends in PyTorch");
     Buf made = buf_new(b->cx);
     for (int64_t n = 0; most < 0 || n < most; n++) {
-        int64_t at = find_in(s->s, from, s->len, old);
+        int64_t at = find_in(b->cx, s->s, from, s->len, old);
         if (at < 0)
             break;
         buf_add(&made, s->s + from, (size_t)(at - from));

@@ -17,16 +17,20 @@ typedef struct Product {
     int64_t rows, inner, cols, ar, ac, br, bc;
 } Product;
 
-static void row_reals(const Product *p, const double *a, const double *b, int64_t r, double *row)
+static void row_reals(Ctx *cx, const Product *p, const double *a, const double *b, int64_t r,
+                      double *row)
 {
+    count_numbers(cx, (uint64_t)(p->inner * p->cols));
     memset(row, 0, (size_t)p->cols * sizeof *row);
     for (int64_t k = 0; k < p->inner; k++)
         for (int64_t c = 0; c < p->cols; c++)
             row[c] += a[r * p->ar + k * p->ac] * b[k * p->br + c * p->bc];
 }
 
-static void row_ints(const Product *p, const int64_t *a, const int64_t *b, int64_t r, int64_t *row)
+static void row_ints(Ctx *cx, const Product *p, const int64_t *a, const int64_t *b, int64_t r,
+                     int64_t *row)
 {
+    count_numbers(cx, (uint64_t)(p->inner * p->cols));
     memset(row, 0, (size_t)p->cols * sizeof *row);
     for (int64_t k = 0; k < p->inner; k++)
         for (int64_t c = 0; c < p->cols; c++)
@@ -81,14 +85,14 @@ static bool fold_matmul(Fold *f)
     walk_start(&w, batch, f->out->dims, 2, (const int64_t *const[]){ sa, sb });
     for (; !w.done && p.rows && p.cols; walk_next(&w))
         for (int64_t i = 0; i < w.run; i++)
-            for (int64_t r = 0; r < p.rows; r++, at += p.cols) {
+            for (int64_t r = 0; r < p.rows && !ctx_failed(f->cx); r++, at += p.cols) {
                 int64_t oa = w.at[0] + i * w.step[0];
                 int64_t ob = w.at[1] + i * w.step[1];
                 if (real) {
-                    row_reals(&p, a + oa, b + ob, r, row);
+                    row_reals(f->cx, &p, a + oa, b + ob, r, row);
                     store_reals(f->out->dtype, item_ptr(f->out, at), p.cols, row);
                 } else {
-                    row_ints(&p, ia + oa, ib + ob, r, row);
+                    row_ints(f->cx, &p, ia + oa, ib + ob, r, row);
                     store_ints(f->out->dtype, item_ptr(f->out, at), p.cols, row);
                 }
             }
@@ -119,8 +123,8 @@ static bool fold_gemm(Fold *f)
         return false;
     if (add)
         broadcast_strides(&f->in[2], 2, s);
-    for (int64_t r = 0; r < p.rows; r++) {
-        row_reals(&p, a, b, r, row);
+    for (int64_t r = 0; r < p.rows && !ctx_failed(f->cx); r++) {
+        row_reals(f->cx, &p, a, b, r, row);
         for (int64_t k = 0; k < p.cols; k++)
             row[k] = alpha * row[k] + (add ? beta * c[r * s[0] + k * s[1]] : 0);
         store_reals(f->out->dtype, item_ptr(f->out, r * p.cols), p.cols, row);

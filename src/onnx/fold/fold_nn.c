@@ -108,13 +108,15 @@ static void spread(const Fold *f, const Window *w, int64_t sample, int64_t group
     x += (sample * groups + group) * in_planes * nx;
     kernel += group * in_planes * out_planes * nk;
     out += (sample * groups + group) * out_planes * ny;
-    for (int64_t p = 0; p < nx; p++)
+    for (int64_t p = 0; p < nx && !ctx_failed(f->cx); p++) {
+        count_numbers(f->cx, (uint64_t)(nk * in_planes * out_planes));
         for (int64_t k = 0; k < nk; k++) {
             int64_t at = lands_at(w, dx, dk, f->out, p, k);
             for (int64_t c = 0; at >= 0 && c < in_planes; c++)
                 for (int64_t m = 0; m < out_planes; m++)
                     out[m * ny + at] += x[c * nx + p] * kernel[(c * out_planes + m) * nk + k];
         }
+    }
 }
 
 /* Every element of x spreads over the window of results that it belongs to; padding is cut off.
@@ -303,8 +305,9 @@ static bool resize_axis(Ctx *cx, const Sampler *s, float scale, const double *fr
     Taps t = { .weight = new_array(cx, double, in + 4) };
     if (!t.weight)
         return false;
-    for (int64_t i = 0; i < out; i++) {
+    for (int64_t i = 0; i < out && !ctx_failed(cx); i++) {
         taps_of(s, i, scale, in, out, &t);
+        count_numbers(cx, (uint64_t)(outer * inner * t.n));
         for (int64_t o = 0; o < outer; o++)
             for (int64_t k = 0; k < inner; k++) {
                 double sum = 0;

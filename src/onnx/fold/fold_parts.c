@@ -288,6 +288,7 @@ bool fold_part(Ctx *cx, const FoldParts *p, uint64_t at, uint8_t *out, uint64_t 
 {
     size_t size = item_size(ox_dtype(p->node->out[0]));
     check_stack(cx);
+    count_numbers(cx, n / size);
     bool ok = p->reduces ? compute_rows(cx, p, (int64_t)(at / size), (int64_t)(n / size), out)
                          : compute_runs(cx, p, (int64_t)(at / size), (int64_t)(n / size), out);
     return ok || ctx_failed(cx) ||
