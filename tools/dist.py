@@ -10,7 +10,9 @@ for aarch64 run under qemu-user and those for Windows under wine where these are
 at once where that is not the name of this version's tag. Run it with the Python that `tools/setup dist` makes.
 """
 import argparse
+import contextlib
 import ast
+import contextlib
 import email
 import fnmatch
 import gzip
@@ -365,6 +367,23 @@ def check_cases(program, prefix, folder):
     return sum(map(int, re.findall(r": (\d+) cases, .* 0 failures", said))), int(re.search(r"^(\d+) models .* 0 failed", ran, re.M)[1])
 
 
+@contextlib.contextmanager
+def wine_session(wine, folder):
+    """wine with a folder of its own for what it keeps, as long as the block lasts. Its services write to the stderr of the program that has started them, so
+    one that is nobody's test does."""
+    os.environ.update(WINEPREFIX=str(folder), WINEDEBUG="-all")
+    server = shutil.which("wineserver", path=os.environ.get("PATH", "") + ":/usr/lib/wine")
+    with subprocess.Popen([wine, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as session:
+        session.stdout.readline()           # its first line comes when the services run
+        try:
+            yield
+        finally:
+            session.stdin.close()
+            session.wait()
+            subprocess.run([server, "--kill"], check=False)
+            run(server, "--wait")           # until nothing is written into the folder
+
+
 def check_target(target, wheel, program):
     windows, musl = system_of(target) == "windows", target.endswith("musl")
     check_wheel(wheel, target)
@@ -372,10 +391,10 @@ def check_target(target, wheel, program):
     if prefix is None:
         say("%s: not run here" % target)
         return
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
+    with contextlib.ExitStack() as held:
+        folder = pathlib.Path(held.enter_context(tempfile.TemporaryDirectory()))
         if windows:
-            os.environ.update(WINEPREFIX=str(folder / "wine"), WINEDEBUG="-all")
+            held.enter_context(wine_session(prefix[0], folder / "wine"))
         model = check_program(program, prefix, folder)
         if not prefix and not musl:
             check_installed(wheel, model, folder)
