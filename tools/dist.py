@@ -340,22 +340,46 @@ def can_make_systems():
     return os.geteuid() == 0 and bool(shutil.which("mmdebstrap"))
 
 
-def check_package(wheel, target, prefix, expected, folder):
-    """The package, installed for a machine that this one is not, is loaded by Debian's Python for that machine and gives the bytes that the program gives."""
+def python_alone(architecture, suite, root, *options):
+    """The Python of that suite of Debian's in a folder of its own, which nothing else is in."""
+    run("mmdebstrap", "--variant=extract", "--architectures=" + architecture, "--include=python3-minimal,libpython3-stdlib", *options, suite, root)
+    return root / "usr/bin/python3"
+
+
+def check_package(wheel, target, start, expected, folder, **more):
+    """The package, unpacked beside a Python that `start` begins, is loaded by it and gives the bytes that the program gives. The Python's version and machine."""
+    there, model = folder / "package", folder / "w.onnx"
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--only-binary=:all:", "--target", there,
+        *("--platform=" + platform for platform in TAGS[target].split(".")), wheel)
+    env = {**{k: v for k, v in os.environ.items() if not k.startswith(("PT2ONNX", "PYTHON"))}, "PYTHONPATH": str(there), **more}
+    run(*start, "-c", CONVERT, TOP / "examples/digits_cnn.pt", model, SPEC, env=env)
+    if model.read_bytes() != expected:
+        raise Failed("%s: the package writes another model than the program" % wheel.name)
+    return run(*start, "-c", "import platform; print(platform.python_version(), platform.machine())", env=env).split()
+
+
+def check_other_machine(wheel, target, prefix, expected, folder):
+    """By Debian's Python for a machine that this one is not."""
     if not can_make_systems():
         say("%s: not installed, which takes root and mmdebstrap" % wheel.name)
         return
-    root, there, model = folder / "root", folder / "package", folder / "w.onnx"
-    run("mmdebstrap", "--variant=extract", "--architectures=arm64", "--include=python3-minimal,libpython3-stdlib", debian(), root)
-    run(sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--disable-pip-version-check", "--only-binary=:all:", "--target", there,
-        *("--platform=" + platform for platform in TAGS[target].split(".")), wheel)
-    python = [prefix[0], "-L", root, root / "usr/bin/python3"]
-    env = {**{k: v for k, v in os.environ.items() if not k.startswith("PT2ONNX")}, "PYTHONPATH": str(there)}
-    run(*python, "-c", CONVERT, TOP / "examples/digits_cnn.pt", model, SPEC, env=env)
-    if model.read_bytes() != expected:
-        raise Failed("%s: the package writes another model than the program" % wheel.name)
-    said = run(*python, "-c", "import platform; print(platform.machine(), platform.python_version())").split()
-    say("%s: loaded by Python %s for %s, under qemu" % (wheel.name, said[1], said[0]))
+    root = folder / "root"
+    python = python_alone("arm64", debian(), root)
+    said = check_package(wheel, target, [prefix[0], "-L", root, python], expected, folder)
+    say("%s: loaded by Python %s for %s, under qemu" % (wheel.name, *said))
+
+
+def check_newest_python(wheel, target, expected, folder):
+    """By the Python of Debian's suite sid, which is newer than any that a release has: under that suite's own C library."""
+    root = folder / "sid"
+    if not can_make_systems() or os.uname().machine != "x86_64":
+        say("%s: not loaded by the newest Python, which takes root, mmdebstrap and x86_64" % wheel.name)
+        return
+    # a mirror may hold the suite as it was some weeks ago
+    python = python_alone("amd64", "sid", root, "--aptopt=Acquire::Check-Valid-Until \"false\"")
+    start = [root / "usr/lib64/ld-linux-x86-64.so.2", "--library-path", root / "usr/lib/x86_64-linux-gnu", python]
+    said = check_package(wheel, target, start, expected, root, PYTHONHOME=str(root / "usr"))
+    say("%s: loaded by Python %s of Debian's sid" % (wheel.name, said[0]))
 
 
 def check_cases(program, prefix, folder):
@@ -398,9 +422,10 @@ def check_target(target, wheel, program):
         model = check_program(program, prefix, folder)
         if not prefix and not musl:
             check_installed(wheel, model, folder)
+            check_newest_python(wheel, target, model, folder)
         if prefix and not musl and not windows:
             check_library(target, prefix, program, model, folder)
-            check_package(wheel, target, prefix, model, folder)
+            check_other_machine(wheel, target, prefix, model, folder)
         command = folder / "command"
         # wine reads its words in the locale's encoding
         given = "env WINEPREFIX=%s WINEDEBUG=-all LC_ALL=C.UTF-8 " % os.environ["WINEPREFIX"] if windows else ""
