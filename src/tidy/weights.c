@@ -265,11 +265,17 @@ static Cost cost_of(Rewrite *rw, const Node *n, int i)
     return c;
 }
 
+/* Does n repeat a single number? */
+static bool repeats_one(Ctx *cx, const Node *n)
+{
+    return node_is(n, "Expand") && n->in[0] && ox_ok(n->in[0]) &&
+        dim_is(type_numel(cx, n->in[0]->type), 1);
+}
+
 /* The cost of n's results as constants: that of its inputs, and its own. */
 static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
 {
-    bool one = n->in[0] && ox_ok(n->in[0]) && dim_is(type_numel(rw->cx, n->in[0]->type), 1);
-    *out = (Cost){ .nodes = 1, .repeats = node_is(n, "Expand") && one };
+    *out = (Cost){ .nodes = 1, .repeats = repeats_one(rw->cx, n) };
     *bytes = 0;
     for (int i = 0; i < n->n_in; i++) {
         if (!n->in[i])

@@ -227,3 +227,16 @@ def test_not_without_being_asked(tmp_path):
     path, out = save(Residual().eval(), tmp_path), tmp_path / "model.onnx"
     oracle.converted(path, out, "-i", "x:float32[batch,length,8]", "-i", "y:float32[batch,length,8]")
     assert not [n for n in onnx.load(str(out)).graph.node if n.domain]
+
+
+class Noisy(nn.Module):
+    """Random numbers come from a node without inputs."""
+
+    def forward(self, x: Tensor):
+        return x + torch.randn(2, 3) * 0
+
+
+def test_nodes_without_inputs(tmp_path):
+    out = tmp_path / "model.onnx"
+    oracle.converted(save(Noisy(), tmp_path), out, "-i", "x:float32[2,3]", "--fuse")
+    assert "RandomNormal" in [n.op_type for n in onnx.load(str(out)).graph.node]

@@ -128,7 +128,7 @@ static Ox product(Graph *g, Ox x, const Coded *c)
 static bool fuse_product(Rewrite *rw, Node *n)
 {
     Coded c = { 0 };
-    Ox x = n->in[0];
+    Ox x = in_of(n, 0);
     bool fits = false;
     if (node_is(n, "MatMul") || (node_is(n, "Gemm") && plain_gemm(n)))
         fits = coded_weight(rw->cx, n, &c);
