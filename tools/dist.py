@@ -10,7 +10,6 @@ for aarch64 run under qemu-user and those for Windows under wine where these are
 at once where that is not the name of this version's tag. Run it with the Python that `tools/setup dist` makes.
 """
 import argparse
-import contextlib
 import ast
 import contextlib
 import email

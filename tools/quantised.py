@@ -25,6 +25,9 @@ import time
 import warnings
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(TOP, "tools"))
+import runtimes                                                         # noqa: E402
+
 # What stays on floats: (runtime, pattern of a model) -> why. docs/limits.md says the same.
 KNOWN = {("ort", "cnn, x86.*"): "a Conv whose result PyTorch adds in floats: ONNX Runtime's kernel of integers gives integers only",
          ("openvino", ".* dynamic"): "OpenVINO multiplies floats where the running model finds the scale",
@@ -148,12 +151,7 @@ def save(name, way, out):
 
 def session(path, level="ORT_ENABLE_ALL", optimised=None):
     import onnxruntime
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads = 4, 1
-    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-    if optimised:
-        options.optimized_model_filepath = optimised
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return runtimes.session(path, getattr(onnxruntime.GraphOptimizationLevel, level), left=optimised)
 
 
 def in_ort(path, x):
