@@ -52,14 +52,6 @@ static Ox one_zero_point(Graph *g, Ox zeros)
 
 static const int64_t swapped[] = { 1, 0 };
 
-static bool swaps(const Node *turn)
-{
-    const int64_t *perm;
-    size_t rank;
-    return node_ints(turn, "perm", &perm, &rank) && rank == 2 &&
-        memcmp(perm, swapped, sizeof swapped) == 0;
-}
-
 static bool is_constant(const Node *d)
 {
     return is_const(d->in[0]) && is_const(d->in[1]) && is_const(d->in[2]) &&
@@ -70,11 +62,11 @@ static bool is_constant(const Node *d)
 static bool columns_of(const Node *n, Columns *w)
 {
     Graph *g = n->graph;
-    const Node *turn = made_by(n->in[1], "Transpose");
-    const Node *d = dequantizes(turn ? turn->in[0] : n->in[1]);
-    if (!d || !is_constant(d) || ox_rank(d->in[0]) != 2 || (turn && !swaps(turn)))
+    bool turned;
+    Ox matrix = product_matrix(n, &turned);
+    const Node *d = matrix ? dequantizes(matrix) : NULL;
+    if (!d || !is_constant(d) || ox_rank(d->in[0]) != 2)
         return false;
-    bool turned = (turn != NULL) != (node_is(n, "Gemm") && node_int(n, "transB", 0));
     bool of_columns = ox_rank(d->in[1]) == 1 && node_int(d, "axis", 1) == !turned;
     if (!is_scalar(d->in[1]) && !of_columns)
         return false;
@@ -137,11 +129,7 @@ static Ox zero_moved_up(Graph *g, Ox zero)
     return zero ? ox_unsigned(g, zero) : ox_integer(g, DT_UINT8, 128);
 }
 
-static bool is_int8_weight(Ox w)
-{
-    const Node *turn = made_by(w, "Transpose");
-    return ox_dtype(w) == DT_INT8 && is_const(turn ? turn->in[0] : w);
-}
+static bool is_int8_weight(Ox w) { return ox_dtype(w) == DT_INT8 && is_const(before_turn(w)); }
 
 /* What torchao's int8 layers multiply: int8, or uint8 that a Cast gives, by int8. (A scale that
  * leaves a bit of uint8 free, as reduce_range has it, stands before a QuantizeLinear.) */
@@ -218,15 +206,9 @@ static void find_quantized(Rewrite *rw, const Graph *g)
     }
 }
 
-static bool is_dequantized(Ox v)
-{
-    const Node *turn = made_by(v, "Transpose");
-    return dequantizes(turn ? turn->in[0] : v) != NULL;
-}
-
 static bool is_product_of_codes(const Node *n)
 {
-    return dequantizes(n->in[0]) && is_dequantized(n->in[1]);
+    return dequantizes(n->in[0]) && dequantizes(before_turn(n->in[1]));
 }
 
 /* n's result, with its summand b in a form of which no Gemm is made. NULL: it is no such sum. */

@@ -82,16 +82,9 @@ static bool is_coded(Ctx *cx, const Node *n, Coded *c)
 /* The second input of a product, if it is such a weight with its rows as columns. */
 static bool coded_weight(Ctx *cx, const Node *n, Coded *c)
 {
-    static const int64_t swap[] = { 1, 0 };
-    const int64_t *perm;
-    size_t rank;
-    const Node *turn = made_by(n->in[1], "Transpose");
-    if (turn &&
-        !(node_ints(turn, "perm", &perm, &rank) && rank == 2 &&
-          memcmp(perm, swap, sizeof swap) == 0))
-        return false;
-    bool turned = (turn != NULL) != (node_is(n, "Gemm") && node_int(n, "transB", 0));
-    return turned && is_coded(cx, made_by(turn ? turn->in[0] : n->in[1], "DequantizeLinear"), c);
+    bool turned;
+    Ox w = product_matrix(n, &turned);
+    return w && turned && is_coded(cx, made_by(w, "DequantizeLinear"), c);
 }
 
 /* n is Mul(MatMul(x, Cast(codes)), scales), a scale for each column. */

@@ -64,10 +64,9 @@ typedef struct Matrix {
 /* The second input of MatMul or Gemm, whose weight a node may turn round as the model runs. */
 static Matrix matrix_of(Ctx *cx, const Node *n)
 {
-    const Node *turn = made_by(n->in[1], "Transpose");
-    Ox v = turn ? turn->in[0] : n->in[1];
-    Matrix m = { .turned = (turn != NULL) != (node_is(n, "Gemm") && node_int(n, "transB", 0)) };
-    m.weight = is_large(v) ? v->k : NULL;
+    Matrix m = { 0 };
+    Ox v = product_matrix(n, &m.turned);
+    m.weight = v && is_large(v) ? v->k : NULL;
     if (!m.weight || v->k->rank != 2)
         return m;
     m.k = m.turned ? const_permute(cx, v->k, (const int[]){ 1, 0 }) : v->k;
@@ -196,6 +195,26 @@ bool plain_gemm(const Node *n)
 {
     return node_float(n, "alpha", 1) == 1 && node_float(n, "beta", 1) == 1 &&
         node_int(n, "transA", 0) == 0;
+}
+
+Ox before_turn(Ox v)
+{
+    const Node *turn = made_by(v, "Transpose");
+    return turn ? turn->in[0] : v;
+}
+
+Ox product_matrix(const Node *n, bool *turned)
+{
+    static const int64_t swap[] = { 1, 0 };
+    const int64_t *perm;
+    size_t rank;
+    const Node *turn = made_by(n->in[1], "Transpose");
+    *turned = (turn != NULL) != (node_is(n, "Gemm") && node_int(n, "transB", 0));
+    if (turn &&
+        !(node_ints(turn, "perm", &perm, &rank) && rank == 2 &&
+          memcmp(perm, swap, sizeof swap) == 0))
+        return NULL;
+    return before_turn(n->in[1]);
 }
 
 /* MatMul, or a Gemm that is one with a sum. What x is by rank does not matter: w is a matrix. */

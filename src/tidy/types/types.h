@@ -34,7 +34,15 @@ typedef struct NBits {
 
 /* MatMulNBits(x, codes, scales[, zero points]) of com.microsoft. */
 Ox matmul_nbits(Graph *g, OxList in, NBits how);
+
+/* ---- products ---- */
+
 bool plain_gemm(const Node *n); /* is a Gemm no more than a product and a sum? */
+Ox before_turn(Ox v);           /* what a Transpose turns round to give v; v where none does */
+
+/* The second input of a MatMul or Gemm as it lies: turned says whether as [N, K], which a Transpose
+ * or transB turns round. NULL where a Transpose orders it in another way. */
+Ox product_matrix(const Node *n, bool *turned);
 
 /* ---- what the user asks for ---- */
 
