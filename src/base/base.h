@@ -343,7 +343,8 @@ struct Sink {
     const char *stage;
     uint64_t start, expected;
 };
-/* What is written from now on are so many bytes of this stage: each piece is told as progress. */
+/* What is written from now on are so many bytes of this stage: each piece is told as progress, and
+ * the file system may set room aside for them. */
 void sink_expect(Sink *s, const char *stage, uint64_t bytes);
 MUST_USE bool sink_write(Ctx *cx, Sink *s, const void *p, size_t n);
 /* Copy all of b: inside of the kernel, else through a 1 MB buffer; a recipe is computed in parts,

@@ -164,6 +164,7 @@ static const uint32_t kept[] = {
     SYS_fstat,
     SYS_fstatfs,
     SYS_close,
+    SYS_fallocate,
     SYS_fsync,
     SYS_fdatasync,
     SYS_copy_file_range,

@@ -16,7 +16,8 @@ enum {
     TILE = 1 << 20,
     SMALL = 8 << 10,
     INFLATE_INPUT = 64 << 10,
-    KERNEL_COPY = 1 << 26, /* so that progress is told a few times a second */
+    RESERVE_LEAST = 1 << 20, /* less is written as fast without */
+    KERNEL_COPY = 1 << 26,   /* so that progress is told a few times a second */
     WINDOW = 16 << 10,
     WINDOW_READ = 2 << 10,
     SPARE = 16 << 20,
@@ -479,6 +480,8 @@ void sink_expect(Sink *s, const char *stage, uint64_t bytes)
     s->stage = stage;
     s->start = s->at;
     s->expected = bytes;
+    if (s->fd != SYS_NONE && bytes >= RESERVE_LEAST)
+        sys_reserve(s->fd, bytes);
 }
 
 static void count_written(Ctx *cx, Sink *s, size_t n)

@@ -54,6 +54,14 @@ ptrdiff_t sys_write(SysFile f, const void *p, size_t n);
 enum { SYS_WAYS = 3, SYS_CANNOT = -2 };
 ptrdiff_t sys_copy(int way, SysFile to, SysFile from, uint64_t at, size_t n);
 
+/* n bytes follow behind what is written of f: a file system that writes known places faster sets
+ * them aside. The file does not become longer, and where there is no room nothing is said. */
+#ifdef __linux__
+void sys_reserve(SysFile f, uint64_t n);
+#else
+static inline void sys_reserve(SysFile f, uint64_t n) { (void)f, (void)n; }
+#endif
+
 /* What was written is on the disk: some file systems tell only here that it is full. Of a folder,
  * the names in it. */
 bool sys_sync(SysFile f);

@@ -2,6 +2,10 @@
 #include "unit/files.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
 #include <unistd.h>
 #include <zlib.h>
 
@@ -282,6 +286,30 @@ static void what_is_written_is_told_by_its_bytes(void **state)
     remove_folder(dir);
 }
 
+#ifdef __linux__
+/* ext4 sets aside the blocks of what is to come, and the file does not become longer. */
+static void room_is_made_for_what_is_expected(void **state)
+{
+    (void)state;
+    char *dir = folder();
+    char *to = path_in(dir, "out");
+    FILE *f = fopen(to, "wb");
+    Sink sink = { .fd = fileno(f) };
+    sink_expect(&sink, "writing", 8 << 20);
+    struct stat st;
+    struct statfs fs;
+    assert_int_equal(fstat(fileno(f), &st), 0);
+    assert_int_equal(fstatfs(fileno(f), &fs), 0);
+    fclose(f);
+    free(to);
+    remove_folder(dir);
+    assert_int_equal(st.st_size, 0);
+    if (fs.f_type != 0xEF53 /* ext4 */)
+        skip();
+    assert_true((uint64_t)st.st_blocks * 512 >= 8 << 20);
+}
+#endif
+
 static void what_is_not_a_file_is_named(void **state)
 {
     Ctx *cx = *state;
@@ -360,6 +388,9 @@ int main(void)
         TEST(a_small_recipe_runs_once),
         TEST(a_part_is_computed_alone),
         TEST(what_is_written_is_told_by_its_bytes),
+#ifdef __linux__
+        TEST(room_is_made_for_what_is_expected),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
