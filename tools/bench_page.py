@@ -22,6 +22,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "tools"))
 import scaling                                                      # noqa: E402
+import tables                                                       # noqa: E402
 import versus                                                       # noqa: E402
 
 DATA, PLOT, PAGE = TOP / "docs/data/bench.json", TOP / "docs/images/bench.svg", TOP / "docs/bench.md"
@@ -30,7 +31,6 @@ LABELS = {"cp": "cp", "pt2onnx": "pt2onnx", "torchscript": "torch.onnx, TorchScr
 LAYERS, WIDTHS = 31, (128, 256, 512, 1024, 2048)
 ROUNDS = 5
 PATIENCE = 120                          # seconds for one converter and size: after that no round more
-BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
 
 
 # ---- measured ----
@@ -117,18 +117,18 @@ def own(text):
 
 
 def table(data):
-    lines = [versus.line("", *(LABELS[who] for who in WHO)), "|" + "---|" * (len(WHO) + 1)]
+    lines = [tables.line("", *(LABELS[who] for who in WHO)), tables.rule(len(WHO) + 1)]
     for row in data["sizes"]:
         size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] < 1e7 else f"{row['bytes'] / 1e6:.0f} MB"
         for what, cell in (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"])),
                            ("peak memory, MB", lambda m: short(m["peak"][0] / 1e6))):
-            lines.append(versus.line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
+            lines.append(tables.line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
     if data.get("start"):
         start = data["start"]
-        lines.append(versus.line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
-        lines.append(versus.line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
+        lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
+        lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
     for kind, (size, _, slope, _) in sorted(data.get("growth", {}).items()):
-        lines.append(versus.line(f"slope of instructions at {size:,} {scaling.KINDS[kind][2]} (`{kind}`)", *own(f"{slope:.2f}")))
+        lines.append(tables.line(f"slope of instructions at {size:,} {scaling.KINDS[kind][2]} (`{kind}`)", *own(f"{slope:.2f}")))
     rounds = sorted({n for row in data["sizes"] for n in row["rounds"].values()})
     filled = f"Filled by {', '.join(f'`{run}`' for run in data['runs'])}, rounds: {' to '.join(sorted({str(rounds[0]), str(rounds[-1])}, key=int)) if rounds else 0}."
     return "\n".join([*lines, "", filled])
@@ -157,7 +157,7 @@ def draw(data, path):
 
 def write_table(data, check):
     """docs/bench.md has it. False: check, and it has another."""
-    return versus.put_table(PAGE, table(data), (BEGIN, END), check, f"{DATA.relative_to(TOP)}: tools/bench_page.py --table")
+    return tables.put(PAGE, table(data), "bench", check, f"{DATA.relative_to(TOP)}: tools/bench_page.py --table")
 
 
 def main():

@@ -35,7 +35,7 @@ from multiprocessing.pool import ThreadPool
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tools"))
-import versus                                                       # noqa: E402
+import tables                                                       # noqa: E402
 
 CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
 HOWS = ("ours", "ts", "dy")
@@ -402,7 +402,6 @@ def least_left(results):
 
 # ---- the table of README ----
 
-BEGIN, END = "<!-- runtimes -->", "<!-- /runtimes -->"
 WORDS = {
     "README.md": {"lead": "The files that result, in ONNX Runtime, beside those that torch.onnx's two exporters make of the same models (below 1: ours is faster):",
                   "head": "of the faster of torch.onnx's two exporters", "opset": "opset %s", "plain": "time, threads: %s; median of %d (worst)",
@@ -419,14 +418,14 @@ def readme_table(data, words):
     """data: {"runs": {"18/1": figures}, ..}"""
     runs = {tuple(key.split("/")): f for key, f in data["runs"].items()}
     opsets, threads = (sorted({k[i] for k in runs}, key=int) for i in (0, 1))
-    lines = [words["lead"], "", versus.line(words["head"], *(words["opset"] % v for v in opsets)), "|" + "---|" * (1 + len(opsets))]
+    lines = [words["lead"], "", tables.line(words["head"], *(words["opset"] % v for v in opsets)), tables.rule(1 + len(opsets))]
     for t in threads:
         for kind in ("plain", "tools"):
             found = [runs[v, t].get(kind) for v in opsets]
             title = words[kind] % (t, max(len(f["models"]) for f in found if f)) if kind == "plain" else words[kind]
-            lines.append(versus.line(title, *("%.2f (%.2f, %s)" % (f["median"], f["worst"], f["model"]) if f else "–" for f in found)))
+            lines.append(tables.line(title, *("%.2f (%.2f, %s)" % (f["median"], f["worst"], f["model"]) if f else "–" for f in found)))
     left = [runs[v, threads[0]]["left"].values() for v in opsets]
-    lines.append(versus.line(words["left"], *("{:,} / {:,}".format(*map(sum, zip(*pairs))) if pairs else "–" for pairs in left)))
+    lines.append(tables.line(words["left"], *("{:,} / {:,}".format(*map(sum, zip(*pairs))) if pairs else "–" for pairs in left)))
     return "\n".join([*lines, "", words["filled"] % (",".join(opsets), ",".join(threads), data["versions"]["onnxruntime"], data["versions"]["torch"])])
 
 
@@ -436,7 +435,7 @@ def kept_table(check):
         return True
     with open(DATA, encoding="utf-8") as f:
         data = json.load(f)
-    return all([versus.put_table(pathlib.Path(TOP, name), readme_table(data, words), (BEGIN, END), check, "docs/data/runtimes.json: tools/runtimes.py --table")
+    return all([tables.put(pathlib.Path(TOP, name), readme_table(data, words), "runtimes", check, "docs/data/runtimes.json: tools/runtimes.py --table")
                 for name, words in WORDS.items()])
 
 

@@ -25,6 +25,9 @@ import tempfile
 import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(TOP / "tools"))
+import tables                                                       # noqa: E402
+
 DATA = TOP / "docs" / "data" / "versus.json"
 CACHE = pathlib.Path(os.environ.get("PT2ONNX_CACHE", TOP / ".cache")).absolute()
 PNNX = TOP / ".venv-pnnx"
@@ -83,7 +86,6 @@ def export(how, file, out, specs):
 
 def timed_files(folder, timed=TIMED):
     """(name, shape, {suffix: file}) of each, made once."""
-    sys.path.insert(0, str(TOP / "tools"))
     import torch
     import peers
     import write_chain
@@ -308,50 +310,32 @@ WORDS = {
                         "filled": "由 {} 填写，轮数：{}。时间是所有线程的处理器时间，取各轮中最少的。"},
 }
 NAMES = {"chain_1000_8": "1,000 Linear", "chain_31_2048": "31 Linear"}
-BEGIN, END = "<!-- versus -->", "<!-- /versus -->"
 
 
 def short(number):
     return f"{number:.2f}" if number < 1 else f"{number:.1f}" if number < 10 else f"{number:,.0f}"
 
 
-def line(*cells):
-    return "| " + " | ".join(cells) + " |"
-
-
 def table(data, words):
     run = "`make bench ONLY={}`"
-    lines = [line("", "pt2onnx", words["head"], words["by"]), "|" + "---|" * 6]
+    lines = [tables.line("", "pt2onnx", words["head"], words["by"]), tables.rule(6)]
     for row in data["time"]:
         name = NAMES.get(row["model"], row["model"])
         size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] < 1e7 else f"{row['bytes'] / 1e6:.0f} MB"
-        lines.append(line(words["time"].format(name, size), *(short(row[how]["cpu"]) if how in row else "–" for how in CONVERTERS), run.format("time")))
-        lines.append(line(words["peak"].format(name), *(short(row[how]["peak"] / 1e6) if how in row else "–" for how in CONVERTERS), run.format("time")))
-    lines.append(line(words["size"], *(short(data["size"][how] / 1e6) if data["size"].get(how) else "–" for how in CONVERTERS), run.format("size")))
+        lines.append(tables.line(words["time"].format(name, size), *(short(row[how]["cpu"]) if how in row else "–" for how in CONVERTERS), run.format("time")))
+        lines.append(tables.line(words["peak"].format(name), *(short(row[how]["peak"] / 1e6) if how in row else "–" for how in CONVERTERS), run.format("time")))
+    lines.append(tables.line(words["size"], *(short(data["size"][how] / 1e6) if data["size"].get(how) else "–" for how in CONVERTERS), run.format("size")))
     for name, suffix, by in ((s, x, by) for s in SETS for x, by in sorted(data["right"].get(s, {}).items())):
         total = max(sum(c.values()) for c in by.values())
         cells = (" / ".join(str(by[how].get(w, 0)) for w in ("right", "refused", "wrong")) if how in by else "–" for how in CONVERTERS)
-        lines.append(line(words[name + suffix].format(total), *cells, run.format("right")))
+        lines.append(tables.line(words[name + suffix].format(total), *cells, run.format("right")))
     return "\n".join([*lines, "", words["filled"].format(", ".join("`%s`" % run for run in data["runs"]), data["rounds"])])
-
-
-def put_table(page, lines, marks, check, remedy):
-    """`lines` between the two comments of the page. False: check, and it has another, or there are no comments."""
-    begin, end = marks
-    text = page.read_text()
-    now = re.sub(f"{begin}\n.*?{end}", lambda m: f"{begin}\n{lines}\n{end}", text, flags=re.S)
-    good = begin in text and end in text and not (check and now != text)
-    if not good:
-        print(f"{page.relative_to(TOP)}: its table is not that of {remedy}")
-    elif not check:
-        page.write_text(now)
-    return good
 
 
 def write_table(data, check):
     """Both READMEs have it. False: check, and one has another."""
     remedy = f"{DATA.relative_to(TOP)}: tools/versus.py --table"
-    return all([put_table(TOP / name, table(data, words), (BEGIN, END), check, remedy) for name, words in WORDS.items()])
+    return all([tables.put(TOP / name, table(data, words), "versus", check, remedy) for name, words in WORDS.items()])
 
 
 def main():

@@ -112,10 +112,10 @@ def test_the_tables_name_each_model(capsys):
 
 def test_kept_figures_fill_both_readmes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(runtimes, "TOP", str(tmp_path))
-    monkeypatch.setattr(runtimes.versus, "TOP", tmp_path)
+    monkeypatch.setattr(runtimes.tables, "TOP", tmp_path)
     monkeypatch.setattr(runtimes, "DATA", str(tmp_path / "runtimes.json"))
     for name in runtimes.WORDS:
-        (tmp_path / name).write_text("before\n%s\n%s\nafter\n" % (runtimes.BEGIN, runtimes.END))
+        (tmp_path / name).write_text("before\n<!-- runtimes -->\n<!-- /runtimes -->\nafter\n")
     assert runtimes.kept_table(True)                                # no figures, no table
     results = {"net": {"found": {"ours": FINE, "dy": {**FINE, "left": 9}}, "times": {"ours": 1.0, "dy": 2.0, "dy/slim": 1.25}, "slim": {}}}
     runs = {"%d/%d" % (opset, threads): runtimes.report(opset, threads, results)[0] for opset in (18, 9) for threads in (1, 2)}
