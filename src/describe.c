@@ -52,10 +52,10 @@ static void put_schema(Listing *l, const OpFamily *family, const char *schema)
     buf_fmt(l->out, "%s%s\n", l->only ? "" : "    ", schema);
 }
 
-static void put_kinds(Buf *out, bool quant, bool packed)
+static void put_kinds(Buf *out, bool quant, bool nested)
 {
     buf_str(out, quant ? ", quantised too" : "");
-    buf_str(out, packed ? ", packed sequences too" : "");
+    buf_str(out, nested ? ", nested too" : "");
 }
 
 /* ---- what the operator cases have recorded ---- */
@@ -186,7 +186,7 @@ static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *ro
     buf_str(l->out,
             l->only && strncmp(owner->schema, "complex::", 9) == 0 ? ", where a tensor is complex"
                                                                    : "");
-    put_kinds(l->out, owner->kinds & QUANT, owner->kinds & PACKED_SEQUENCE);
+    put_kinds(l->out, owner->kinds & QUANT, owner->kinds & NESTED);
     buf_str(l->out, l->only ? "\n" : "");
     if (l->only && owner->promote)
         buf_fmt(l->out, "    promotes %s\n", owner->promote);
@@ -221,7 +221,7 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
     buf_fmt(l->out, l->only ? "    a rule of ops/%s/%s.rules" : "        a rule", family->folder,
             family->name);
     const char *kinds = last->kinds ? last->kinds->s : "";
-    put_kinds(l->out, strstr(kinds, "quant"), strstr(kinds, "packed"));
+    put_kinds(l->out, strstr(kinds, "quant"), strstr(kinds, "nested"));
     if (l->only) {
         buf_str(l->out, "\n");
         put_body(l->out, last);

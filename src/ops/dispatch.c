@@ -346,9 +346,9 @@ static Value run_row(Op *op, CallForm form)
 static const char *kind_name(Kinds k)
 {
     switch (k) {
-    case QUANT:           return "quantised";
-    case PACKED_SEQUENCE: return "packed";
-    default:              return "plain";
+    case QUANT:  return "quantised";
+    case NESTED: return "nested";
+    default:     return "plain";
     }
 }
 

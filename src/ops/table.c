@@ -59,6 +59,7 @@
     ROWS(nn, grid)                                         \
     ROWS(nn, im2col)                                       \
     ROWS(nn, attention)                                    \
+    ROWS(nn, nested)                                       \
     ROWS(quantized, quantized)                             \
     ROWS(quantized, quantized_layers)                      \
     ROWS(quantized, quantized_dynamic)                     \
@@ -141,7 +142,7 @@ static unsigned kinds_of(Str words, bool plain)
     } names[] = {
         { "plain", PLAIN },
         { "quant", QUANT },
-        { "packed", PACKED_SEQUENCE },
+        { "nested", NESTED },
     };
     unsigned out = 0;
     if (words)

@@ -248,8 +248,10 @@ bool tensors_same_kind(Ctx *cx, const Tensor *a, const Tensor *b)
 {
     const QuantInfo *p = a->quant;
     const QuantInfo *q = b->quant;
-    if (a->kind != b->kind || p == q)
-        return a->kind == b->kind;
+    if (a->kind != b->kind || a->lengths != b->lengths)
+        return false;
+    if (p == q)
+        return true;
     return p && q && p->axis == q->axis && p->dtype == q->dtype && !p->bytes && !q->bytes &&
         same_part(cx, p->scale, q->scale) && same_part(cx, p->zero_point, q->zero_point);
 }
@@ -259,6 +261,9 @@ bool tensor_set_kind(const Graph *g, Tensor *t, const Tensor *one)
     const QuantInfo *q = one->quant;
     t->kind = one->kind;
     t->quant = q;
+    t->lengths = one->lengths;
+    if (t->lengths && !graph_sees(g, t->lengths))
+        return false;
     return !q ||
         (graph_sees(g, q->scale) && (!q->zero_point || graph_sees(g, q->zero_point)) && !q->bytes);
 }
@@ -270,6 +275,7 @@ Tensor *tensor_copy(Ctx *cx, const Tensor *base, Ox read)
     Tensor *t = tensor_new(cx, read);
     t->kind = base->kind;
     t->quant = base->quant;
+    t->lengths = base->lengths;
     return t;
 }
 
@@ -312,6 +318,7 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
                    .read_version = base->st->version,
                    .kind = base->kind,
                    .quant = base->quant,
+                   .lengths = base->lengths,
                    .contiguous = UNKNOWN };
     t->stride = strides_of(cx, base, view, read->type);
     bool alike = base->base && base->view->kind == view->kind;

@@ -12,7 +12,7 @@
 #include "value/value.h"
 
 /* What a tensor is besides numbers in a shape; as a set, what an operator takes. */
-typedef enum { PLAIN = 1, QUANT = 2, PACKED_SEQUENCE = 4 } Kinds;
+typedef enum { PLAIN = 1, QUANT = 2, NESTED = 4 } Kinds;
 
 /* How a view looks at its base: begins an operator's bound call (OpCall of ops/ops.h), which alone
  * knows more. */
@@ -76,6 +76,8 @@ struct Tensor {
     Tri contiguous;
     const Dim *stride;
     const QuantInfo *quant; /* of QUANT, else NULL */
+    Ox lengths; /* of NESTED, else NULL: its values are sequences padded to one length, and of each
+                   so many rows are its own; int64 [N, 1] */
 };
 
 /* ---- making tensors ---- */

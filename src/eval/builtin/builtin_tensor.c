@@ -9,6 +9,9 @@ static Tensor *tensor_of(const Builtin *b, size_t i) { return b->arg[i].v.t; }
 static bool shape_of(Builtin *b, const Tensor *t, const Dim **dims, int *rank)
 {
     Type type = tensor_type(t);
+    if (t->kind == NESTED)
+        return fail(b->cx, E_UNSUPPORTED,
+                    "the sizes of a nested tensor: pad it with to_padded_tensor first");
     if (type->rank < 0) {
         (void)facts_guess_rank(b->cx, t->read, b->row->name);
         return false;
@@ -364,6 +367,11 @@ static bool is_quantized(Builtin *b, Value *out)
     *out = val_bool(b->arg[0].v.t->kind == QUANT);
     return true;
 }
+static bool is_nested(Builtin *b, Value *out)
+{
+    *out = val_bool(b->arg[0].v.t->kind == NESTED);
+    return true;
+}
 static bool answer_none(Builtin *b, Value *out)
 {
     (void)b;
@@ -469,7 +477,7 @@ const BuiltinRow builtin_tensors[] = {
     FALSE_ROW("prim::is_mtia"),
     FALSE_ROW("prim::is_meta"),
     FALSE_ROW("prim::is_ort"),
-    FALSE_ROW("prim::is_nested"),
+    ROW("prim::is_nested", "T", is_nested),
     ROW("prim::name", "T", answer_none),
     { .name = "aten::q_scale", .kinds = "T", .fn = quant_number, .datum = 0 },
     { .name = "aten::q_zero_point", .kinds = "T", .fn = quant_number, .datum = 1 },

@@ -117,8 +117,10 @@ static bool output_quantised(Outputs *out, Tensor *t, Str place)
 static bool output_tensor(Outputs *out, Tensor *t, Str place)
 {
     Ctx *cx = out->ev->cx;
-    if (t->kind == PACKED_SEQUENCE)
-        return fail(cx, E_UNSUPPORTED, "the output %s is a packed sequence, which ONNX cannot hold",
+    if (t->kind == NESTED)
+        return fail(cx, E_UNSUPPORTED,
+                    "the output %s is a nested tensor, which ONNX cannot hold: pad it with "
+                    "to_padded_tensor",
                     place->s);
     if (t->kind == QUANT)
         return output_quantised(out, t, place);

@@ -325,13 +325,6 @@ const OpRow ops_convert[] = {
            "dense_dim=None) -> Tensor"),
     REFUSE("ONNX's operators take no sparse tensors",
            "aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
-    REFUSE("ONNX has no nested tensors: pad them",
-           "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor"),
-    REFUSE("ONNX has no nested tensors: pad them",
-           "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"),
-    REFUSE(
-        "ONNX has no nested tensors: pad them",
-        "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
     LOWER(lower_copy, NULL, PLAIN,
           "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
     LOWER(lower_fill, NULL, PLAIN, "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"),

@@ -5,6 +5,7 @@
  * leaves nothing. For tensors of rank 4 that is ONNX's Attention from opset 23 on; else it is
  * written as its parts. */
 #include "ops/nn/attention.h"
+#include "ops/nn/nested.h"
 
 #include <math.h>
 
@@ -372,12 +373,23 @@ static Ox join_heads(Op *op, Ox x, int64_t embed)
     return reshape_to(op, moved, d, 3);
 }
 
+/* Nested sequences take part as far as they go: [B, 1, 1, S]. */
+static Ox nested_mask(Op *op, Ox src, Ox lengths)
+{
+    Ox rows = nested_rows(op, src, lengths);
+    Ox axes = ints(op, 1, 2);
+    return ox(op, "Unsqueeze", rows, axes);
+}
+
 /* The mask as attention_scores() takes it: true for the columns that take part, of a shape that
  * broadcasts to [B, heads, L, S]; NULL when there is none. These operators' masks are non-zero for
  * columns that are *left out*; their shape is [L, S] for mask_type 0, [B, S] for 1, else
  * [B, heads, L, S]. */
 static Ox encoder_mask(Op *op)
 {
+    const Tensor *src = has_param(op, "src") ? arg_tensor(op, "src") : NULL;
+    if (src && src->kind == NESTED)
+        return nested_mask(op, arg(op, "src"), src->lengths);
     Ox mask = arg_opt(op, "mask");
     if (!mask || !ox_ok(mask))
         return mask;
@@ -486,12 +498,11 @@ static Ox encoder_norm(Op *op, Ox x, const char *weight, const char *bias, doubl
 
 static Ox activation(Op *op, Ox x, bool gelu) { return ox(op, gelu ? "Gelu" : "Relu", x); }
 
-/* A whole encoder layer: attention and feed-forward, each with its residual, normalised before or
- * after. */
-static Ox lower__transformer_encoder_layer_fwd(Op *op)
+/* A whole encoder layer of x: attention and feed-forward, each with its residual, normalised before
+ * or after. */
+static Ox encoder_layer(Op *op, Ox x)
 {
     SelfAttention m;
-    Ox x = arg(op, "src");
     int rank;
     if (!self_attention_args(op, "num_heads", &m) || !ox_ok(x) || !need_rank(op, x, 3, &rank))
         return POISON;
@@ -514,6 +525,21 @@ static Ox lower__transformer_encoder_layer_fwd(Op *op)
     Ox narrow = linear(op, wide, w2, b2);
     x = ox(op, "Add", narrow, x);
     return norm_first ? x : encoder_norm(op, x, "norm_weight_2", "norm_bias_2", eps);
+}
+
+/* Of nested sequences nobody looks at the rows that are padding. */
+static Value lower__transformer_encoder_layer_fwd(Op *op)
+{
+    const Tensor *src = arg_tensor(op, "src");
+    bool nested = src && src->kind == NESTED;
+    if (nested && arg_given(op, "mask")) {
+        fail(op->cx, E_VALUE, "NestedTensor with mask is not supported yet");
+        return val_poison();
+    }
+    Ox y = encoder_layer(op, arg(op, "src"));
+    if (!ox_ok(y))
+        return val_poison();
+    return nested ? nested_of(op, y, src->lengths) : val_tensor(op->cx, y);
 }
 
 const OpRow ops_attention[] = {
@@ -569,11 +595,11 @@ const OpRow ops_attention[] = {
          "embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor "
          "proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, "
          "int? mask_type=None) -> (Tensor, Tensor)"),
-    LOWER(lower__transformer_encoder_layer_fwd, NULL, PLAIN,
-          "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor "
-          "qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool "
-          "norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, "
-          "Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
-          "ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
+    CALL(lower__transformer_encoder_layer_fwd, NULL, PLAIN | NESTED,
+         "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor "
+         "qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool "
+         "norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, "
+         "Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
+         "ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
     OPS_END
 };
