@@ -1,5 +1,6 @@
 /* drop.c - nodes that are not needed: those whose results are not used, those that return their
- * input, those that make a layer's state of zeros, those that widen what its user widens too. */
+ * input, those that make a layer's state of zeros, those that widen what its user widens too, masks
+ * that let everything pass. */
 #include "tidy/internal.h"
 
 #include <math.h>
@@ -203,6 +204,43 @@ static bool all_items_are(Graph *g, Ox v, double wanted)
     return true;
 }
 
+/* The item that v, a constant which no weight goes into, repeats in all places, as a constant of
+ * rank 0; NULL: it does not. */
+static Ox find_repeated(Graph *g, Ox v)
+{
+    enum { MOST_BYTES = 4 << 20 };
+    Ctx *cx = g->cx;
+    const Const *k = v->k;
+    size_t size = dtype_size(k->dtype);
+    int64_t numel = const_numel(k);
+    bool weight = k->name || k->storage || k->derived;
+    if (weight || k->dtype == DT_STRING || dtype_bytes(k->dtype, 2) != 2 * size)
+        return NULL;
+    if (numel < 1 || numel > MOST_BYTES / (int64_t)size)
+        return NULL;
+    uint8_t first[16];
+    ArenaMark m = arena_mark(cx->run);
+    const uint8_t *at = const_data(cx, k);
+    bool same = at && memcmp(at, at + size, (size_t)(numel - 1) * size) == 0;
+    if (same)
+        memcpy(first, at, size);
+    arena_reset(cx->run, m);
+    return same ? ox_const(g, const_make(cx, k->dtype, 0, NULL, first)) : NULL;
+}
+
+/* Is v a constant of this number in all places? See all_items_are. Behind fold-weights constants
+ * are large, and layers share them: rw->arg is a Map of what each of them repeats. */
+static bool repeats(Rewrite *rw, Graph *g, Ox v, double wanted)
+{
+    Map *known = rw->arg;
+    if (!known || !is_const(v))
+        return all_items_are(g, v, wanted);
+    if (!map_find(known, v->k))
+        map_put(rw->cx, known, v->k, find_repeated(g, v));
+    Ox item = map_get(known, v->k);
+    return item && all_items_are(g, item, wanted);
+}
+
 /* Which of its inputs n gives unchanged; -1: none. */
 static int neutral(Rewrite *rw, const Node *n)
 {
@@ -217,11 +255,10 @@ static int neutral(Rewrite *rw, const Node *n)
     for (size_t i = 0; i < COUNT(ops); i++) {
         if (!node_is(n, ops[i].op) || n->n_in != 2)
             continue;
-        if (same_shape(rw->cx, n->in[0], n->out[0]) &&
-            all_items_are(n->graph, n->in[1], ops[i].with))
+        if (same_shape(rw->cx, n->in[0], n->out[0]) && repeats(rw, n->graph, n->in[1], ops[i].with))
             return 0;
         if (ops[i].either && same_shape(rw->cx, n->in[1], n->out[0]) &&
-            all_items_are(n->graph, n->in[0], ops[i].with))
+            repeats(rw, n->graph, n->in[0], ops[i].with))
             return 1;
     }
     return -1;
@@ -389,4 +426,66 @@ static bool drop_expand(Rewrite *rw, Node *n)
 bool pass_expands(Graph *g, const TidyOptions *o)
 {
     return !graph_has(g, "Expand") || rewrite(g, o, drop_expand, NULL);
+}
+
+/* ---- a mask that lets everything pass ---- */
+
+/* Softmax(x + 0) -> Softmax(x): the sign of a 0, which x + 0 may change, is not seen there. */
+static bool drop_zeros_before_softmax(Rewrite *rw, Node *n)
+{
+    Node *sum = made_by(n->in[0], "Add");
+    if (!sum)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        Ox x = sum->in[i];
+        if (!same_shape(rw->cx, x, n->in[0]) || !repeats(rw, n->graph, sum->in[1 - i], 0))
+            continue;
+        Ox y = ox_make(n->graph, "Softmax", INPUTS(x), n->attr, (size_t)n->n_attr);
+        if (ox_ok(y))
+            replace(rw, n->out[0], y);
+        return ox_ok(y);
+    }
+    return true;
+}
+
+/* Where(true, x, y) -> x where y widens nothing, Where(false, x, y) -> y. */
+static void drop_choice(Rewrite *rw, const Node *n)
+{
+    for (int side = 1; side <= 2; side++)
+        if (same_shape(rw->cx, n->in[side], n->out[0]) &&
+            repeats(rw, n->graph, n->in[0], side == 1))
+            replace(rw, n->out[0], n->in[side]);
+}
+
+/* Attention(q, k, v, mask) without a mask that adds 0, or of bools that are all true. */
+static void drop_attention_mask(Rewrite *rw, Node *n)
+{
+    enum { MASK = 3 };
+    Ox mask = in_of(n, MASK);
+    if (!mask || !repeats(rw, n->graph, mask, ox_dtype(mask) == DT_BOOL))
+        return;
+    n->in[MASK] = NULL;
+    while (n->n_in > MASK && !n->in[n->n_in - 1])
+        n->n_in--;
+}
+
+static bool drop_mask(Rewrite *rw, Node *n)
+{
+    int same = neutral(rw, n);
+    if (same >= 0)
+        replace(rw, n->out[0], n->in[same]);
+    else if (node_is(n, "Softmax"))
+        return drop_zeros_before_softmax(rw, n);
+    else if (node_is(n, "Where"))
+        drop_choice(rw, n);
+    else if (node_is(n, "Attention"))
+        drop_attention_mask(rw, n);
+    return !ctx_failed(rw->cx);
+}
+
+/* What a program computes of sizes alone is a constant behind fold-weights. */
+bool pass_masks(Graph *g, const TidyOptions *o)
+{
+    Map repeated = { 0 };
+    return rewrite(g, o, drop_mask, &repeated);
 }

@@ -86,6 +86,7 @@ bool pass_dead(Graph *g, const TidyOptions *o);
 bool pass_unused(Graph *g, const TidyOptions *o);
 bool pass_complex(Graph *g, const TidyOptions *o);
 bool pass_identities(Graph *g, const TidyOptions *o);
+bool pass_masks(Graph *g, const TidyOptions *o);
 bool pass_borders(Graph *g, const TidyOptions *o);
 bool pass_functions(Graph *g, const TidyOptions *o);
 bool pass_transposes(Graph *g, const TidyOptions *o);

@@ -44,6 +44,8 @@ const Pass tidy_passes[] = {
     { "dims-to-nodes", pass_dims, "compute dimensions where an operator needs the number" },
     { "fold-weights", pass_weights,
       "compute what depends on weights only when the file is written" },
+    { "drop-masks", pass_masks,
+      "remove masks that let everything pass: Softmax(x + 0), y * 1, Where(true, x, y)" },
     { "drop-dead", pass_dead, "remove nodes that the passes have left without a use" },
     { "fuse-scales", pass_scales,
       "Mul(Conv(x, w, b), s) -> Conv(x, w*s, b*s); a summand, a border of zeros, MatMul and Gemm "

@@ -175,6 +175,16 @@ static Str recipe_name(Ctx *cx, const Node *n)
     return NULL;
 }
 
+static bool is_weight(const Const *k) { return k->name || k->storage || k->derived; }
+
+static bool reads_weights(const Node *n)
+{
+    for (int i = 0; i < n->n_in; i++)
+        if (is_const(n->in[i]) && is_weight(n->in[i]->k))
+            return true;
+    return false;
+}
+
 /* Output i of n as a constant whose bytes are computed when the file is written. NULL when its
  * shape is not known, or without memory. */
 static Ox recipe_const(Node *n, int i)
@@ -192,12 +202,11 @@ static Ox recipe_const(Node *n, int i)
         return NULL;
     uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
     k->bytes = (Bytes){ recipe_source(cx, n, i, bytes), 0, bytes };
+    k->storage = reads_weights(n) ? k->bytes.src : NULL;
     return there(ox_const(n->graph, k));
 }
 
 /* ---- when ---- */
-
-static bool is_weight(const Const *k) { return k->name || k->storage || k->derived; }
 
 /* What it takes to have a value as a constant. */
 typedef struct Cost {

@@ -130,6 +130,60 @@ static void a_weight_of_ones_stays(void **state)
     assert_tidied(g, &newest, "Mul(%x, \"scale\": float32[1])\n");
 }
 
+/* A constant of rank 3 that repeats a number, too large to be computed while the program runs. */
+static Ox repeated(Graph *g, double v, int64_t rows)
+{
+    return ox_g(g, "Expand", ox_number(g, DT_FLOAT, v), LIST_OF(g, 1, rows, 100));
+}
+
+/* x + 0 is x but for the sign of a 0, which no Softmax shows. */
+static void a_mask_that_lets_everything_pass_goes(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,100,100");
+    Ox zeros = repeated(g, 0, 100);
+    Ox y = ox_g_with(g, "Softmax", INPUTS(ox_g(g, "Add", x, zeros)), INT("axis", -1));
+    y = ox_g(g, "Mul", repeated(g, 1, 100), y);
+    Ox open = ox_g(g, "Equal", zeros, zeros);
+    y = ox_g(g, "Where", open, y, ox_number(g, DT_FLOAT, -INFINITY));
+    y = ox_g(g, "Where", ox_g(g, "Not", open), ox_number(g, DT_FLOAT, -INFINITY), y);
+    graph_output(g, ox_g(g, "Neg", y), NULL);
+    assert_tidied(g, &newest, "Softmax<axis=-1>(%x)\nNeg(%26)\n");
+}
+
+/* One widens its input, one adds something, one is a weight, and one is not in front of Softmax. */
+static void masks_that_do_something_stay(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "1,60,100");
+    Ox flat = input(g, "z", DT_FLOAT, "1,1,100");
+    graph_output(
+        g,
+        ox_g_with(g, "Softmax", INPUTS(ox_g(g, "Add", flat, repeated(g, 0, 60))), INT("axis", -1)),
+        NULL);
+    graph_output(
+        g, ox_g_with(g, "Softmax", INPUTS(ox_g(g, "Add", x, repeated(g, 2, 60))), INT("axis", -1)),
+        NULL);
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Add", x, repeated(g, 0, 60))), NULL);
+    Ox w = weight(g, "w", DIMS(1, 60, 100));
+    graph_output(
+        g,
+        ox_g_with(g, "Softmax", INPUTS(ox_g(g, "Add", x, ox_g(g, "Sub", w, w))), INT("axis", -1)),
+        NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 8);
+}
+
+static void an_attention_needs_no_open_mask(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "1,4,70,70");
+    Ox zeros = ox_g(g, "Expand", ox_number(g, DT_FLOAT, 0), LIST_OF(g, 70, 70));
+    graph_output(g, ox_g(g, "Attention", x, x, x, zeros), NULL);
+    graph_output(g, ox_g(g, "Attention", x, x, x, ox_g(g, "Equal", zeros, zeros)), NULL);
+    assert_tidied(g, &newest, "Attention(%x, %x, %x)\nAttention(%x, %x, %x)\n");
+}
+
 static void states_of_zeros_go(void **state)
 {
     Graph *g = graph_of(*state);
@@ -542,7 +596,7 @@ static void scales_of_layers_go_into_the_weights(void **state)
     graph_output(g, ox_g(g, "Mul", ox_g(g, "MatMul", x, weight(g, "u", DIMS(3, 1))), s), NULL);
     graph_output(g, ox_g(g, "MatMul", x, shared), NULL);
     assert_tidied(g, &newest,
-                  "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%30, \"b.reshape.mul\": float32[4])\n"
+                  "MatMul(%x, \"v.mul\": float32[3,4])\nAdd(%31, \"b.reshape.mul\": float32[4])\n"
                   "Gemm<transB=1>(%m, \"w.mul\": float32[4,3], \"c.mul\": float32[4])\n"
                   "MatMul(%m, \"shared\": float32[3,4])\nMul(%15, \"s\": float32[4])\n"
                   "MatMul(%x, \"u\": float32[3,1])\nMul(%18, \"s\": float32[4])\nMatMul(%x, "
@@ -1191,6 +1245,9 @@ int main(void)
         TEST(zeros_have_signs),
         TEST(a_weight_of_ones_stays),
         TEST(truths_are_neutral),
+        TEST(a_mask_that_lets_everything_pass_goes),
+        TEST(masks_that_do_something_stay),
+        TEST(an_attention_needs_no_open_mask),
         TEST(states_of_zeros_go),
         TEST(squeezes_join),
         TEST(views_join),
