@@ -1,7 +1,7 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c,
- * combine.c, fuse.c, attention_inputs.c, fused.c, fused_attention.c, weights.c, dims.c, find.rules
- * (find_rotary.c, find_attention.c, find_col2im.c), legalise.c and modules.c draw what is matched
- * and what replaces it. */
+ * combine.c, fuse.c, attention_inputs.c, fused.c, fused_attention.c, weights.c, weight_groups.c,
+ * dims.c, find.rules (find_rotary.c, find_attention.c, find_col2im.c), legalise.c and modules.c
+ * draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {

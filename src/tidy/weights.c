@@ -7,10 +7,11 @@
  *
  * Only where it pays: a storage that something else uses too (a tied embedding) stays single,
  * unless the result is no larger than a scalar's worth, or each use is of another place of it (a
- * layer's experts); a constant may grow by 64 KB for each node that goes, where several do (a mask
- * made of a number, positions made of counts), and zeros to add to by 256 KB. With --keep-weights
- * only what no weight goes into is folded. */
-#include "tidy/internal.h"
+ * layer's experts), or all of its uses give no more bytes together (weight_groups.c); a constant
+ * may grow by 64 KB for each node that goes, where several do (a mask made of a number, positions
+ * made of counts), and zeros to add to by 256 KB. With --keep-weights only what no weight goes into
+ * is folded. */
+#include "tidy/weight_groups.h"
 
 /* v, a constant just made; NULL after an error. */
 static Ox there(Ox v) { return ox_ok(v) ? v : NULL; }
@@ -208,15 +209,6 @@ static Ox recipe_const(Node *n, int i)
 
 /* ---- when ---- */
 
-/* What it takes to have a value as a constant. */
-typedef struct Cost {
-    Ox value;             /* the constant; NULL: not made yet */
-    uint64_t freed, work; /* bytes of weights no longer needed; elements to compute */
-    int nodes;            /* nodes no longer needed */
-    bool shared;          /* a weight of which it is made has other uses */
-    bool repeats;         /* one number, as often as its shape says */
-} Cost;
-
 /* A value that would be a larger constant waits: what is made of it may be smaller, or save enough
  * nodes. */
 typedef struct Waiting {
@@ -225,13 +217,12 @@ typedef struct Waiting {
 } Waiting;
 
 /* How many bytes a constant may grow for each of several nodes that go, for one alone, and for one
- * that repeats a number; the most work for a recipe, and for a trial. */
+ * that repeats a number; the most work for a trial. */
 enum {
     NODE_BYTES = 64 << 10,
     LONE_NODE_BYTES = 16 << 10,
     REPEATED_BYTES = 256 << 10,
     LONE_NUMEL = 256, /* a cast of a smaller weight is folded whatever its type */
-    MOST_WORK = 1 << 26,
     MOST_TRIED = 1 << 20
 };
 
@@ -556,7 +547,9 @@ bool pass_weights(Graph *g, const TidyOptions *o)
 {
     Waiting w = { 0 };
     count_parts(&w, g);
-    return rewrite_weights(g, o, fold_weight, &w);
+    if (!rewrite_weights(g, o, fold_weight, &w))
+        return false;
+    return w.costs.n == 0 || (pass_dead(g, o) && fold_groups(g, o, &w.costs));
 }
 
 /* A weight that --weights-type has narrowed stays narrow in the file, also where a runtime wants it

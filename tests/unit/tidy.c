@@ -762,6 +762,60 @@ static void a_weight_that_one_node_reads_twice_is_its_own(void **state)
     assert_tidied(g, &newest, "Add(%x, \"w.concat\": float32[60,100])\n");
 }
 
+/* w[:, from:to] */
+static Ox rows_of(Graph *g, Ox w, int64_t from, int64_t to)
+{
+    return ox_g(g, "Slice", w, LIST_OF(g, from), LIST_OF(g, to), LIST_OF(g, 1));
+}
+
+/* Rows 40 to 59 of each layer, then rows 0 to 39. */
+static Ox rolled(Graph *g, Ox w)
+{
+    Ox last = rows_of(g, w, 40, 60);
+    Ox first = rows_of(g, w, 0, 40);
+    return ox_g_with(g, "Concat", INPUTS(last, first), INT("axis", 1));
+}
+
+static void what_several_nodes_make_of_a_weight_is_folded(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    Ox x = input(g, "x", DT_FLOAT, "N,60,100");
+    Ox w = rolled(g, weight(g, "w", DIMS(3, 60, 100)));
+    Ox y = x;
+    for (int64_t i = 0; i < 3; i++)
+        y = ox_g(g, "Add", y, ox_g(g, "Gather", w, ox_int(g, i)));
+    graph_output(g, y, NULL);
+    assert_tidied(g, &newest,
+                  "Add(%x, \"w.slice.concat.gather\": float32[60,100])\n"
+                  "Add(%12, \"w.slice.concat.gather\": float32[60,100])\n"
+                  "Add(%15, \"w.slice.concat.gather\": float32[60,100])\n");
+    const Const *last = g->nodes.at[2]->in[1]->k;
+    float got[100];
+    assert_true(bytes_read(cx, last->bytes, 15 * 400, got, sizeof got));
+    assert_true(got[0] == 17501 && got[99] == 17600);
+    float all[6000];
+    assert_true(const_read(cx, last, all));
+    for (int i = 0; i < 6000; i++)
+        assert_true(all[i] == (float)(12001 + (i + 4000) % 6000));
+}
+
+/* One of the weights has another reader, and what is made of the other takes more bytes. */
+static void what_is_made_of_a_weight_that_stays_is_not_folded(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,60,100");
+    Ox read = weight(g, "read", DIMS(2, 60, 100));
+    Ox grows = weight(g, "grows", DIMS(2, 60, 100));
+    graph_output(g, ox_g(g, "Add", ox_g(g, "Gather", rolled(g, read), ox_int(g, 0)), x), NULL);
+    graph_output(g, ox_g(g, "Gather", read, input(g, "i", DT_INT64, "M")), NULL);
+    Ox joined = ox_g_with(g, "Concat", INPUTS(rolled(g, grows), rows_of(g, grows, 3, 9)),
+                          INT("axis", 1));
+    graph_output(g, ox_g_with(g, "Concat", INPUTS(joined, x), INT("axis", 1)), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 12);
+}
+
 static void what_depends_on_weights_only_is_a_recipe(void **state)
 {
     Ctx *cx = *state;
@@ -1278,6 +1332,8 @@ int main(void)
         TEST(a_tied_weight_stays_single),
         TEST(a_weight_that_is_used_in_parts_is_cut),
         TEST(a_weight_that_one_node_reads_twice_is_its_own),
+        TEST(what_several_nodes_make_of_a_weight_is_folded),
+        TEST(what_is_made_of_a_weight_that_stays_is_not_folded),
         TEST(what_depends_on_weights_only_is_a_recipe),
         TEST(what_may_be_undefined_stays_a_node),
         TEST(what_a_where_does_not_take_may_be_undefined),

@@ -5,7 +5,8 @@
  *     Mul(Sub(w, mean), scale)    1024 items of w, minus mean, times scale; the next 1024
  *
  * Operators that work item by item go in runs, over which each input either follows the result or
- * is one number. Reductions along the last axes go row by row. */
+ * is one number. Reductions along the last axes go row by row. Concat copies what of each input
+ * lies in the part. */
 #include "onnx/fold/fold.h"
 
 enum {
@@ -26,11 +27,12 @@ typedef struct PartInput {
 
 struct FoldParts {
     Node *node;
-    bool reduces;
+    bool reduces, joins;
     PartInput in[PART_INPUTS];
     int64_t dims[MAX_RANK]; /* of the result; of a reduction: of what is reduced */
     int outer;              /* axes in front of the runs; of a reduction: the axis of the rows */
-    int64_t run;            /* items of a run, or of a row */
+    int64_t run; /* items of a run, or of a row; of Concat: of all inputs, at one index of
+                    the axes in front of its axis */
     int64_t rows;
 };
 
@@ -149,6 +151,58 @@ static bool set_rows(FoldParts *p)
     return kept == 1 && (uint64_t)p->run * dtype_size(k->dtype) <= ROW_MOST;
 }
 
+/* How many items of k lie one behind the other: those of its last axes. */
+static int64_t items_in_line(const Const *k)
+{
+    int64_t n = 1;
+    for (int a = k->rank; a-- > 0; n *= k->dims[a])
+        if (k->strides && k->dims[a] != 1 && k->strides[a] != n)
+            break;
+    return n;
+}
+
+/* Can any part of v be read for itself, about as fast as the whole? */
+static bool reads_in_parts(Ox v)
+{
+    if (v->kind != OX_CONST || !v->k->bytes.src || !item_size(v->k->dtype))
+        return false;
+    SourceKind kind = v->k->bytes.src->kind;
+    return (kind == SRC_FILE || kind == SRC_MEMORY) && const_numel(v->k) > 0 &&
+        (const_contiguous(v->k) || items_in_line(v->k) >= RUN_LEAST);
+}
+
+/* Items of input i of a Concat at one index of the axes in front of its axis. */
+static int64_t joined_items(const FoldParts *p, int i)
+{
+    const Const *k = p->node->in[i]->k;
+    int64_t n = 1;
+    for (int a = p->outer; a < k->rank; a++)
+        n *= k->dims[a];
+    return n;
+}
+
+/* A Concat of what lies in files or memory, of each input some items in a row. What must be
+ * unpacked or computed is read once instead, as a whole. */
+static bool set_joined(FoldParts *p, Type t)
+{
+    const Node *n = p->node;
+    if (strcmp(n->op->name, "Concat") != 0)
+        return false;
+    for (int i = 0; i < n->n_in; i++)
+        if (!reads_in_parts(n->in[i]))
+            return false;
+    int64_t axis = node_int(n, "axis", 0);
+    p->outer = (int)(axis < 0 ? axis + t->rank : axis);
+    p->joins = true;
+    p->run = 0;
+    bool short_ones = false;
+    for (int i = 0; i < n->n_in; i++) {
+        p->run += joined_items(p, i);
+        short_ones |= joined_items(p, i) < RUN_LEAST;
+    }
+    return !short_ones || dim_is(type_numel(node_cx(n), t), p->run);
+}
+
 /* See edit.h. */
 const FoldParts *fold_parts(Node *n)
 {
@@ -163,7 +217,7 @@ const FoldParts *fold_parts(Node *n)
     FoldParts *p = new(cx, FoldParts);
     *p = (FoldParts){ .node = n };
     if (!works_by_item(n->op))
-        return set_rows(p) ? p : NULL;
+        return set_rows(p) || set_joined(p, n->out[0]->type) ? p : NULL;
     memcpy(p->dims, dims, (size_t)n->out[0]->type->rank * sizeof *dims);
     return set_runs(p, n->out[0]->type) ? p : NULL;
 }
@@ -283,14 +337,78 @@ static bool compute_rows(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uin
     return ok;
 }
 
+/* Where item `at` of k lies, of which `line` items lie one behind the other; in items. */
+static int64_t place_of(const Const *k, int64_t line, int64_t at)
+{
+    int64_t from = at % line;
+    int64_t block = at / line;
+    int64_t inner = 1;
+    if (block == 0)
+        return from;
+    for (int a = k->rank; a-- > 0; inner *= k->dims[a]) {
+        if (inner < line)
+            continue;
+        from += block % k->dims[a] * k->strides[a];
+        block /= k->dims[a];
+    }
+    return from;
+}
+
+/* n items of k from item `at` on, in its order. */
+static bool read_items(Ctx *cx, const Const *k, int64_t at, int64_t n, uint8_t *out)
+{
+    size_t size = item_size(k->dtype);
+    int64_t line = const_contiguous(k) ? const_numel(k) : items_in_line(k);
+    for (int64_t some; n > 0; n -= some, at += some, out += (size_t)some * size) {
+        int64_t left = line - at % line;
+        some = n < left ? n : left;
+        uint64_t from = (uint64_t)place_of(k, line, at) * size;
+        if (!bytes_read(cx, k->bytes, from, out, (size_t)some * size))
+            return false;
+    }
+    return true;
+}
+
+/* n items of a Concat from item `at` on: at each index of the axes in front of its axis, some of
+ * each input. */
+static bool compute_joined(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint8_t *out)
+{
+    size_t size = item_size(ox_dtype(p->node->out[0]));
+    while (n > 0) {
+        int64_t row = at / p->run;
+        int64_t in_row = at % p->run;
+        for (int i = 0; i < p->node->n_in && n > 0; i++) {
+            int64_t mine = joined_items(p, i);
+            if (in_row >= mine) {
+                in_row -= mine;
+                continue;
+            }
+            int64_t some = n < mine - in_row ? n : mine - in_row;
+            if (!read_items(cx, p->node->in[i]->k, row * mine + in_row, some, out))
+                return false;
+            in_row = 0;
+            at += some;
+            n -= some;
+            out += (size_t)some * size;
+        }
+    }
+    return true;
+}
+
+static bool compute_part(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint8_t *out)
+{
+    if (p->joins)
+        return compute_joined(cx, p, at, n, out);
+    return p->reduces ? compute_rows(cx, p, at, n, out) : compute_runs(cx, p, at, n, out);
+}
+
 /* See edit.h. */
 bool fold_part(Ctx *cx, const FoldParts *p, uint64_t at, uint8_t *out, uint64_t n)
 {
     size_t size = item_size(ox_dtype(p->node->out[0]));
     check_stack(cx);
     count_numbers(cx, n / size);
-    bool ok = p->reduces ? compute_rows(cx, p, (int64_t)(at / size), (int64_t)(n / size), out)
-                         : compute_runs(cx, p, (int64_t)(at / size), (int64_t)(n / size), out);
+    bool ok = compute_part(cx, p, (int64_t)(at / size), (int64_t)(n / size), out);
     return ok || ctx_failed(cx) ||
         fail_at(cx, p->node->at, E_BUG, "%s of a weight cannot be computed", p->node->name->s);
 }
