@@ -106,6 +106,9 @@ Pickle *pickle_read(Ctx *cx, Slice data, const char *record, const char *const *
  * pickle again from the same number gets the same values. */
 Pickle *pickle_read_from(Ctx *cx, Slice data, const char *record, const char *const *allowed,
                          uint32_t *id);
+/* Is it a tuple of ints alone, or ()? Equal ones may be one Pickle though the file has several:
+ * each has a type of its own where it is an attribute. */
+bool pickle_is_ints(const Pickle *p);
 
 /* ---- JSON (json.c): a pull reader over a slice; no tree ----
  *

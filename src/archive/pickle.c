@@ -7,7 +7,7 @@
  * when all is read. */
 #include "archive/archive.h"
 
-enum { SMALL_INTS = 64, SEEN_TEXTS = 256 };
+enum { SMALL_INTS = 64, SEEN_TEXTS = 256, SEEN_TUPLES = 256 };
 
 typedef VEC(Pickle *) Pickles;
 
@@ -19,8 +19,9 @@ typedef struct Reader {
     VEC(size_t) marks;
     Map classes; /* the two lines of a GLOBAL -> the Pickle that it gave before */
     Pickle *none, *yes, *no, *small[SMALL_INTS]; /* of values that come by the thousand, one each */
-    Pickle *seen[SEEN_TEXTS]; /* the strings met last, by their number: "cpu", "weight", "bias" */
-    uint32_t first, made;     /* the number of the first value, and how many there are */
+    Pickle *seen[SEEN_TEXTS];   /* the strings met last, by their number: "cpu", "weight", "bias" */
+    Pickle *tuple[SEEN_TUPLES]; /* the tuples of ints met last: sizes, strides, () */
+    uint32_t first, made;       /* the number of the first value, and how many there are */
 } Reader;
 
 static bool bad(Reader *r, const char *what)
@@ -128,13 +129,55 @@ static Pickle *const *top_values(const Reader *r, size_t n)
     return n ? &r->stack.at[r->stack.n - n] : NULL;
 }
 
-/* The top n values as a new sequence. */
+/* A new sequence of the top n values. NULL after an error. */
+static Pickle *sequence(Reader *r, PickleTag tag, size_t n)
+{
+    Pickle *p = make(r, tag);
+    return p && seq_extend(r, p, top_values(r, n), n) ? p : NULL;
+}
+
+/* Where a tuple of the top n values is kept, or another one of the same hash, or none. NULL: they
+ * are not ints alone. */
+static Pickle **place_of_ints(Reader *r, size_t n)
+{
+    Pickle *const *top = top_values(r, n);
+    uint64_t hash = n;
+    for (size_t i = 0; i < n; i++) {
+        if (top[i]->tag != P_INT)
+            return NULL;
+        hash = hash_also(hash, (uint64_t)top[i]->i);
+    }
+    return &r->tuple[hash % SEEN_TUPLES];
+}
+
+static bool are_ints_of(const Pickle *tuple, Pickle *const *items, size_t n)
+{
+    if (!tuple || tuple->seq.n != n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (tuple->seq.at[i]->i != items[i]->i)
+            return false;
+    return true;
+}
+
+/* A tuple of the top n values: one of the same ints that was met before, or a new one. */
+static Pickle *tuple_of(Reader *r, size_t n)
+{
+    Pickle **seen = place_of_ints(r, n);
+    if (!seen)
+        return sequence(r, P_TUPLE, n);
+    if (!are_ints_of(*seen, top_values(r, n), n))
+        *seen = sequence(r, P_TUPLE, n);
+    return *seen;
+}
+
+/* The top n values as one sequence. */
 static bool gather(Reader *r, PickleTag tag, size_t n)
 {
     if (above_mark(r) < n)
         return bad(r, "too few values are on the stack");
-    Pickle *p = make(r, tag);
-    if (!p || !seq_extend(r, p, top_values(r, n), n))
+    Pickle *p = tag == P_TUPLE ? tuple_of(r, n) : sequence(r, tag, n);
+    if (!p)
         return false;
     r->stack.n -= n;
     return push(r, p);
@@ -475,6 +518,14 @@ static bool check_shape(Reader *r, Pickle *root)
     mem_give(r->cx, open.at, open.cap * sizeof *open.at);
     mem_give(r->cx, state, r->made * sizeof *state);
     return true;
+}
+
+bool pickle_is_ints(const Pickle *p)
+{
+    for (size_t i = 0; p->tag == P_TUPLE && i < p->seq.n; i++)
+        if (p->seq.at[i]->tag != P_INT)
+            return false;
+    return p->tag == P_TUPLE;
 }
 
 Pickle *pickle_read_from(Ctx *cx, Slice data, const char *record, const char *const *allowed,

@@ -105,7 +105,7 @@ typedef struct SavedStorage {
     DType dtype; /* DT_NONE: what ONNX does not have; type_name says what */
     Str type_name;
     bool quantised, meta;
-    VEC(struct SavedTensor *) tensors;
+    struct SavedTensor *newest; /* of its tensors; NULL: it has none */
 } SavedStorage;
 
 typedef struct SavedTensor {
@@ -115,9 +115,10 @@ typedef struct SavedTensor {
     SavedStorage *st;
     Const *k; /* NULL: cannot be used, why says the reason */
     const char *why;
-    struct SavedTensor *same; /* the first tensor that sees exactly these elements; maybe itself */
-    Str name;                 /* "layer1.0.conv1.weight" */
-    int64_t lo, hi;           /* elements [lo, hi) of the storage */
+    struct SavedTensor *older; /* of the same storage; NULL: this is the first */
+    struct SavedTensor *same;  /* the first tensor that sees exactly these elements; maybe itself */
+    Str name;                  /* "layer1.0.conv1.weight" */
+    int64_t lo, hi;            /* elements [lo, hi) of the storage */
     int axis; /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
     double scale;
     int64_t zero_point;

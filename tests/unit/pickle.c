@@ -54,6 +54,23 @@ static void shared_values_are_one_pointer(void **state)
     assert_int_equal(p->seq.at[0]->seq.n, 2);
 }
 
+/* ((1, 2), (1, 2), (1, 3), (), (), (1, 2.0), (1, 2.0)): sizes and strides come by the thousand. */
+static void equal_tuples_of_ints_are_one_value(void **state)
+{
+    Ctx *cx = *state;
+    Pickle *p = PICKLE("((K\1K\2tK\1K\2\x86K\1K\3\x86))"
+                       "K\1G\x40\0\0\0\0\0\0\0\x86K\1G\x40\0\0\0\0\0\0\0\x86t");
+    assert_int_equal(p->seq.n, 7);
+    Pickle **at = p->seq.at;
+    assert_ptr_equal(at[0], at[1]);
+    assert_ptr_equal(at[3], at[4]);
+    assert_true(at[0] != at[2] && at[5] != at[6]);
+    assert_int_equal(at[0]->seq.at[1]->i, 2);
+    assert_int_equal(at[2]->seq.at[1]->i, 3);
+    assert_true(pickle_is_ints(at[0]) && pickle_is_ints(at[3]) && !pickle_is_ints(at[5]));
+    assert_false(pickle_is_ints(at[0]->seq.at[0]));
+}
+
 static void lists_and_dicts_grow_in_order(void **state)
 {
     Ctx *cx = *state;
@@ -244,6 +261,7 @@ int main(void)
         TEST(numbers),
         TEST(strings_hold_any_byte),
         TEST(shared_values_are_one_pointer),
+        TEST(equal_tuples_of_ints_are_one_value),
         TEST(lists_and_dicts_grow_in_order),
         TEST(objects_are_data),
         TEST(an_ordered_dict_is_a_dict),

@@ -189,13 +189,12 @@ static int compare_tensors(const void *x, const void *y)
 
 /* Runs of tensors that overlap one another, in order of offset: all of a run with two different
  * views are marked. */
-static void mark_overlaps(SavedStorage *st)
+static void mark_overlaps(SavedTensor *const *at, size_t n)
 {
-    SavedTensor **at = st->tensors.at;
-    for (size_t from = 0, to; from < st->tensors.n; from = to) {
+    for (size_t from = 0, to; from < n; from = to) {
         int64_t hi = at[from]->hi;
         bool differ = false;
-        for (to = from + 1; to < st->tensors.n && at[to]->lo < hi; to++) {
+        for (to = from + 1; to < n && at[to]->lo < hi; to++) {
             hi = at[to]->hi > hi ? at[to]->hi : hi;
             differ = differ || at[to]->same != at[from]->same;
         }
@@ -205,16 +204,13 @@ static void mark_overlaps(SavedStorage *st)
     }
 }
 
-/* Tensors of one storage are sorted by place, so that equal views stand side by side: they become
- * one constant, and its name is the first that is an entry of the state_dict. */
-static void find_sharing(SavedStorage *st)
+/* The tensors of one storage, by place: equal views stand side by side and become one constant,
+ * and its name is the first that is an entry of the state_dict. */
+static void share_views(SavedTensor *const *at, size_t n)
 {
-    if (st->tensors.n < 2)
-        return;
-    qsort(st->tensors.at, st->tensors.n, sizeof *st->tensors.at, compare_tensors);
-    for (size_t i = 1; i < st->tensors.n; i++) {
-        SavedTensor *t = st->tensors.at[i];
-        SavedTensor *before = st->tensors.at[i - 1];
+    for (size_t i = 1; i < n; i++) {
+        SavedTensor *t = at[i];
+        SavedTensor *before = at[i - 1];
         if (t->axis >= 0 || before->axis >= 0 || compare_views(t, before))
             continue;
         t->same = before->same;
@@ -224,7 +220,22 @@ static void find_sharing(SavedStorage *st)
         }
         t->k = t->same->k;
     }
-    mark_overlaps(st);
+}
+
+/* Most storages have one tensor, which shares with none. */
+static bool find_sharing(Ctx *cx, const SavedStorage *st)
+{
+    VEC(SavedTensor *) all = { 0 };
+    if (!st->newest || !st->newest->older)
+        return true;
+    for (SavedTensor *t = st->newest; t; t = t->older)
+        if (!vec_push(cx, &all, t))
+            return false;
+    qsort(all.at, all.n, sizeof *all.at, compare_tensors);
+    share_views(all.at, all.n);
+    mark_overlaps(all.at, all.n);
+    mem_give(cx, all.at, all.cap * sizeof *all.at);
+    return true;
 }
 
 static bool name_constants(Ctx *cx, TorchScript *ts)
@@ -236,10 +247,12 @@ static bool name_constants(Ctx *cx, TorchScript *ts)
     return true;
 }
 
-static void find_all_sharing(const SavedTensors *all)
+static bool find_all_sharing(Ctx *cx, const SavedTensors *all)
 {
     for (size_t i = 0; i < all->storages.n; i++)
-        find_sharing(all->storages.at[i].val);
+        if (!find_sharing(cx, all->storages.at[i].val))
+            return false;
+    return true;
 }
 
 /* data_only: data.pkl has been read again, and the tensors of constants.pkl have stayed. What
@@ -251,9 +264,9 @@ bool ts_name_tensors(Ctx *cx, TorchScript *ts, bool data_only)
     ts->p->weights.n = 0;
     if (!name_value(&n, ts->data, str_of(cx, "")) || (!data_only && !name_constants(cx, ts)))
         return false;
-    find_all_sharing(&ts->of_data);
-    if (!data_only)
-        find_all_sharing(&ts->of_others);
+    if (!find_all_sharing(cx, &ts->of_data) ||
+        (!data_only && !find_all_sharing(cx, &ts->of_others)))
+        return false;
     for (size_t i = 0; i < ts->p->weights.n; i++)
         ts->p->weights.at[i].k = n.weights.at[i]->k;
     mem_give(cx, n.weights.at, n.weights.cap * sizeof *n.weights.at);

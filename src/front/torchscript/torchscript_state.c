@@ -178,7 +178,7 @@ static bool build_tuple(Builder *b, const Pickle *p, const TypeExpr *t, Str path
         out->tuple->type = nt->plain;
         out->tuple->fields = field_names(b->cx, nt);
     }
-    return remember(b, p, *out);
+    return pickle_is_ints(p) || remember(b, p, *out);
 }
 
 /* ---- calls ---- */

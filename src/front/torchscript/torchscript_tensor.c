@@ -238,7 +238,8 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
         t->why = "it is a part of a tensor of 4 bits; save x.contiguous()";
     if (!t->why && strcmp(dir, "traced_inputs/") && !fits_record(cx, t))
         return false;
-    vec_push(cx, &t->st->tensors, t);
+    t->older = t->st->newest;
+    t->st->newest = t;
     return make_const(cx, t, rank, dims, strides);
 }
 
