@@ -67,6 +67,18 @@ struct Arena {
     bool no_block; /* malloc has refused one: an array of that size may lie in a chunk */
 };
 
+/* ---- memory that nobody may look at, for the sanitizer ---- */
+
+#ifdef __SANITIZE_ADDRESS__
+void __asan_poison_memory_region(const volatile void *p, size_t n);
+void __asan_unpoison_memory_region(const volatile void *p, size_t n);
+static void forbid(const uint8_t *p, size_t n) { __asan_poison_memory_region(p, n); }
+static void allow(const uint8_t *p, size_t n) { __asan_unpoison_memory_region(p, n); }
+#else
+static void forbid(const uint8_t *p, size_t n) { (void)p, (void)n; }
+static void allow(const uint8_t *p, size_t n) { (void)p, (void)n; }
+#endif
+
 /* ---- chunks ---- */
 
 static Chunk *chunk_new(size_t size)
@@ -130,6 +142,7 @@ static inline void *bump(Arena *a, size_t size)
     if (!c || c->size - c->used < size)
         return NULL;
     uint8_t *p = c->at + c->used;
+    allow(p, size);
     if (c->used < c->clean)
         memset(p, 0, c->clean - c->used < size ? c->clean - c->used : size);
     c->used += size;
@@ -138,6 +151,7 @@ static inline void *bump(Arena *a, size_t size)
 
 static void go_back(Arena *a, Chunk *c, size_t used)
 {
+    forbid(c->at + used, c->used - used);
     if (a->dense.in == c && a->dense.at + a->dense.left > c->at + used)
         a->dense = (Dense){ 0 };
     if (c->clean < c->used)
@@ -297,7 +311,7 @@ static Arena *arena_now(Ctx *cx)
 
 static uint64_t memory_held(const Ctx *cx)
 {
-    uint64_t bytes = arena_bytes(cx->run) + arena_bytes(cx->keep);
+    uint64_t bytes = arena_bytes(cx->run) + arena_bytes(cx->keep) + arena_bytes(cx->scratch);
     for (Phase p = PHASE_NONE + 1; p < PHASES; p++)
         bytes += cx->phase[p] ? arena_bytes(cx->phase[p]) : 0;
     return bytes;
@@ -326,17 +340,13 @@ static void no_memory(Ctx *cx)
     abort(); /* a caller outside `bounded`: a unit test, code of the user */
 }
 
-/* NULL, after an error, for more than 64 KB only. */
-void *mem_alloc(Ctx *cx, size_t size)
+/* Where the newest chunk has no room, or for a block. */
+static void *alloc_anew(Ctx *cx, Arena *a, size_t size)
 {
-    Arena *a = arena_now(cx);
-    void *p = size < BLOCK_MIN ? bump(a, size) : NULL;
-    if (p)
-        return p;
     size_t before = arena_bytes(a);
     if (size > SMALL_MAX && !limit_ok(cx, LIMIT_HEAP, memory_held(cx) + size, "bytes of memory"))
         return NULL;
-    p = arena_alloc(a, size);
+    void *p = arena_alloc(a, size);
     check_memory(cx, before, a);
     if (!p && size <= SMALL_MAX)
         no_memory(cx);
@@ -344,6 +354,15 @@ void *mem_alloc(Ctx *cx, size_t size)
         fail(cx, E_MEMORY, "out of memory");
     return p;
 }
+
+/* NULL, after an error, for more than 64 KB only. */
+static inline void *alloc_in(Ctx *cx, Arena *a, size_t size)
+{
+    void *p = size < BLOCK_MIN ? bump(a, size) : NULL;
+    return p ? p : alloc_anew(cx, a, size);
+}
+
+void *mem_alloc(Ctx *cx, size_t size) { return alloc_in(cx, arena_now(cx), size); }
 
 /* Of a piece that holds nothing but these; NULL as mem_array. */
 void *mem_dense(Ctx *cx, size_t size)
@@ -383,6 +402,12 @@ void *mem_array(Ctx *cx, size_t n, size_t size)
 {
     uint64_t bytes;
     return size_ok(cx, n, size, &bytes) ? mem_alloc(cx, bytes) : NULL;
+}
+
+void *mem_scratch(Ctx *cx, size_t n, size_t size)
+{
+    uint64_t bytes;
+    return size_ok(cx, n, size, &bytes) ? alloc_in(cx, cx->scratch, bytes) : NULL;
 }
 
 void *mem_copy(Ctx *cx, const void *from, size_t n)
@@ -431,6 +456,10 @@ void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size)
         block_free(b);
     return p;
 }
+
+ArenaMark scratch_begin(const Ctx *cx) { return arena_mark(cx->scratch); }
+
+void scratch_end(Ctx *cx, ArenaMark m) { arena_reset(cx->scratch, m); }
 
 void keep_begin(Ctx *cx) { cx->keeping++; }
 

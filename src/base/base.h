@@ -2,7 +2,7 @@
  * bounded cursor, byte sources. Errors and positions are in base/error.h, included at the foot.
  *
  * Only src/base calls malloc, mmap, open, read or write. Everything a conversion makes lies in one
- * of three arenas of its Ctx and is freed whole; nothing is freed one by one.
+ * of the arenas of its Ctx and is freed whole; nothing is freed one by one.
  *
  * Running out of memory, or over --limit heap: a small allocation never fails. A reserve is left
  * once malloc has refused, a sixteenth of the limit once that is passed; from then on the context
@@ -59,6 +59,14 @@ void *mem_array(Ctx *cx, size_t n,
 #define new(cx, T)          ((T *)mem_alloc((cx), sizeof(T)))
 #define new_array(cx, T, n) ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
 void *mem_copy(Ctx *cx, const void *from, size_t n);
+/* Zeroed memory of a call that runs, such as its arguments: gone at scratch_end, which takes what
+ * scratch_begin gave. They nest. What is to outlive the call is copied. mem_scratch as mem_array.
+ */
+void *mem_scratch(Ctx *cx, size_t n, size_t size);
+#define scratch(cx, T)          ((T *)mem_scratch((cx), 1, sizeof(T)))
+#define scratch_array(cx, T, n) ((T *)mem_scratch((cx), (size_t)(n), sizeof(T)))
+ArenaMark scratch_begin(const Ctx *cx);
+void scratch_end(Ctx *cx, ArenaMark m);
 /* mem_grow: an array with one owner gets `more` items instead of n; the first n stay, the others
  * are not set; NULL as mem_array. mem_give: an array of so many bytes that is not used again. */
 void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size);

@@ -7,13 +7,15 @@ Ctx *ctx_new(void)
 {
     Arena *keep = arena_new();
     Arena *run = arena_new();
-    Ctx *cx = keep && run ? base_malloc(sizeof *cx) : NULL;
+    Arena *scratch = arena_new();
+    Ctx *cx = keep && run && scratch ? base_malloc(sizeof *cx) : NULL;
     if (!cx) {
         arena_free(keep);
         arena_free(run);
+        arena_free(scratch);
         return NULL;
     }
-    *cx = (Ctx){ .run = run, .keep = keep };
+    *cx = (Ctx){ .run = run, .keep = keep, .scratch = scratch };
 #define X(id, name, deflt, why) cx->limit[id] = (deflt);
     PT2ONNX_LIMITS(X)
 #undef X
@@ -30,6 +32,7 @@ void ctx_free(Ctx *cx)
     outs_discard(cx);
     sources_close(cx);
     arena_free(cx->run);
+    arena_free(cx->scratch);
     for (Phase p = 0; p < PHASES; p++)
         arena_free(cx->phase[p]);
     arena_free(cx->keep);
@@ -39,6 +42,7 @@ void ctx_free(Ctx *cx)
 void ctx_restart(Ctx *cx)
 {
     arena_reset(cx->run, (ArenaMark){ 0 });
+    arena_reset(cx->scratch, (ArenaMark){ 0 });
     cx->error = (Error){ .code = E_NONE };
     cx->refusals.n = 0;
     cx->notes.n = cx->kept_notes;

@@ -277,7 +277,7 @@ static bool run_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, 
     if (!fn)
         return fail(ev->cx, E_UNSUPPORTED, "%s has no method '%s'",
                     o->cls ? python_name(ev, o->cls->qualname)->s : "this object", name->s);
-    OpArg *all = new_array(ev->cx, OpArg, n + 1);
+    OpArg *all = scratch_array(ev->cx, OpArg, n + 1);
     if (!all)
         return false;
     all[0] = (OpArg){ NULL, { .tag = V_OBJ, .obj = o } };
@@ -310,7 +310,7 @@ bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value 
 
 static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
 {
-    *out = new_array(ev->cx, OpArg, e->n_args ? e->n_args : 1);
+    *out = scratch_array(ev->cx, OpArg, e->n_args ? e->n_args : 1);
     if (!*out)
         return false;
     for (uint32_t i = 0; i < e->n_args; i++) {
@@ -710,22 +710,31 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Va
     return r == DONE && !ctx_failed(ev->cx);
 }
 
-bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
+/* At the operator's own place in a longer statement. */
+static bool run_op_at_its_place(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s,
+                                Value *out)
 {
-    OpArg *args;
     Ctx *cx = ev->cx;
-    *out = val_none();
-    if (!step(ev) || !eval_args(ev, e, &args))
-        return false;
     const Text *text = ev->frame ? ev->frame->fn->text : NULL;
     if (!text || e->end <= e->start)
-        return run_op(ev, e, args, recorded, out);
+        return run_op(ev, e, args, s, out);
     Where here = {
         .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = e->start, .end = e->end
     };
-    cx->at = &here; /* the operator's own place in a longer statement */
-    bool ok = run_op(ev, e, args, recorded, out);
+    cx->at = &here;
+    bool ok = run_op(ev, e, args, s, out);
     cx->at = here.up;
+    return ok;
+}
+
+bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
+{
+    OpArg *args;
+    ArenaMark before = scratch_begin(ev->cx);
+    *out = val_none();
+    bool ok = step(ev) && eval_args(ev, e, &args) &&
+        run_op_at_its_place(ev, e, args, recorded, out);
+    scratch_end(ev->cx, before);
     return ok;
 }
 
@@ -763,7 +772,7 @@ static bool new_object(Eval *ev, const ClassDef *c, Value *out)
 /* One value for each field, converted to the field's type. */
 static bool new_named_tuple(Eval *ev, const ClassDef *c, const OpArg *args, size_t n, Value *out)
 {
-    Value *items = new_array(ev->cx, Value, n + 1);
+    Value *items = scratch_array(ev->cx, Value, n + 1);
     Str *names = new_array(ev->cx, Str, n + 1);
     if (!items || !names)
         return false;
@@ -877,13 +886,10 @@ static bool call_attr(Eval *ev, const Expr *callee, const Expr *e, Value *out)
 
 /* callee(args), in the forms that TorchScript prints: typed forms, methods, names, and values that
  * are functions or classes. */
-bool eval_call(Eval *ev, const Expr *e, Value *out)
+static bool call_of_form(Eval *ev, const Expr *e, Value *out)
 {
     OpArg *args;
     Value callee;
-    *out = val_none();
-    if (!step(ev))
-        return false;
     if (e->type)
         return typed_form(ev, e, out);
     if (e->callee->kind == X_ATTR)
@@ -895,4 +901,13 @@ bool eval_call(Eval *ev, const Expr *e, Value *out)
     if (callee.tag == V_CLASS)
         return call_class(ev, callee.any, args, e->n_args, out);
     return call_value(ev, callee, args, e->n_args, out);
+}
+
+bool eval_call(Eval *ev, const Expr *e, Value *out)
+{
+    ArenaMark before = scratch_begin(ev->cx);
+    *out = val_none();
+    bool ok = step(ev) && call_of_form(ev, e, out);
+    scratch_end(ev->cx, before);
+    return ok;
 }

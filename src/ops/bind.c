@@ -127,7 +127,7 @@ static bool items(Binder *b, const Param *p, Value v, Value *out)
         return false; /* its length is dynamic: eval/lists/stacked.c has its operators */
     if (n == 0 && !tuple && !empty_fits(p->base, v.list->elem))
         return false;
-    Value *at = new_array(b->cx, Value, n + 1);
+    Value *at = scratch_array(b->cx, Value, n + 1);
     if (!at)
         return false;
     for (int64_t i = 0; i < n; i++) {
@@ -147,7 +147,7 @@ static bool repeated(Binder *b, const Param *p, Value v, Value *out)
     Value one;
     if (p->fixed == 0 || !item(b, p->base, v, &one))
         return false;
-    Value *at = new_array(b->cx, Value, p->fixed);
+    Value *at = scratch_array(b->cx, Value, p->fixed);
     if (!at)
         return false;
     for (int i = 0; i < p->fixed; i++)
@@ -201,7 +201,7 @@ static bool trailing(Binder *b, const Param *p, const OpArg *args, int n, Value 
 {
     if (!b->convert || !p->list || p->base != A_INT)
         return false;
-    Value *at = new_array(b->cx, Value, n);
+    Value *at = scratch_array(b->cx, Value, n);
     if (!at)
         return false;
     for (int i = 0; i < n; i++)
@@ -273,8 +273,8 @@ BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, boo
 {
     Binder b = { .g = g, .cx = g->cx, .convert = convert };
     bool few[32] = { false };
-    *bound = new_array(g->cx, Value, s->n_param + 1);
-    bool *given = s->n_param < (int)COUNT(few) ? few : new_array(g->cx, bool, s->n_param + 1);
+    *bound = scratch_array(g->cx, Value, s->n_param + 1);
+    bool *given = s->n_param < (int)COUNT(few) ? few : scratch_array(g->cx, bool, s->n_param + 1);
     if (!*bound || !given)
         return BIND_FAILED;
     bool fits = bind_positional(&b, s, args, n, *bound, given) &&

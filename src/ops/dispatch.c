@@ -266,7 +266,7 @@ static Value run_rule(Op *op)
 {
     RuleParts parts = rule_parts(op);
     size_t n = parts.fresh + parts.written;
-    Ox *out = new_array(op->cx, Ox, n);
+    Ox *out = scratch_array(op->cx, Ox, n);
     if (!out)
         return val_poison();
     switch (apply_rule(op, out, n)) {
@@ -564,7 +564,7 @@ static bool take_out(Ctx *cx, const OpArg **args, size_t *n, Tensor **out)
             *out = (*args)[i].v.t;
     if (!*out)
         return true;
-    OpArg *rest = new_array(cx, OpArg, *n);
+    OpArg *rest = scratch_array(cx, OpArg, *n);
     if (!rest)
         return false;
     size_t n_rest = 0;
@@ -726,7 +726,7 @@ static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
 /* Bind the arguments to a row or rule of e and run it, in the plain form or in place. */
 static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
 {
-    OpCall *call = new(op->cx, OpCall);
+    OpCall *call = scratch(op->cx, OpCall);
     Candidate *called = bind_choose(op->g, e, overload, args, n, &call->arg);
     if (!called)
         return val_poison();
@@ -843,6 +843,7 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
     for (size_t i = 0; i < n_expect && i < COUNT(op.expect); i++)
         op.expect[op.n_expect++] = expect[i];
     g->cx->at = &here;
+    ArenaMark before = scratch_begin(g->cx);
     Value v = call_named(&op, name, overload, args, n);
     if (ctx_failed(g->cx) || !check_expect(&op, v))
         v = val_poison();
@@ -853,13 +854,14 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
     } else if (op.called && candidate_derivative(op.cx, op.ran)) {
         result_gradient(&op, args, n, &v);
     }
+    scratch_end(g->cx, before);
     g->cx->at = here.up;
     return v;
 }
 
 Value call_op(Op *op, const char *name, const Value *args, size_t n)
 {
-    OpArg *named = new_array(op->cx, OpArg, n + 1);
+    OpArg *named = scratch_array(op->cx, OpArg, n + 1);
     if (!named)
         return val_poison();
     for (size_t i = 0; i < n; i++)

@@ -69,7 +69,7 @@ Entry *table_resolve(Ctx *cx, Str name, CallForm *form);
 
 typedef enum { BIND_DONE, BIND_NO_MATCH, BIND_FAILED } BindOutcome;
 /* Match arguments to one schema. convert: implicit conversions are allowed. `why` gets the reason
- * of a mismatch. */
+ * of a mismatch. The bound arguments are scratch (base.h) of the call that runs. */
 BindOutcome bind_try(Graph *g, const Schema *s, const OpArg *args, size_t n, bool convert,
                      Value **bound, Str *why);
 /* The candidate that fits, and its bound arguments. NULL after an error that lists what was
@@ -81,6 +81,8 @@ Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound);
 
 /* Make the call one of this candidate's row or rule. */
 void call_set_row(OpCall *call, const Candidate *c);
+/* A copy of the call and its arguments, which outlives the call. NULL when there is no memory. */
+OpCall *call_kept(Ctx *cx, const OpCall *call);
 /* Say of each new tensor among the results v whether it is contiguous (result_layout.c). */
 void result_layout(Op *op, const OpArg *args, size_t n, Value v);
 /* The value of a parameter as a rule sees it; false: no such parameter. */

@@ -59,6 +59,13 @@ void call_set_row(OpCall *call, const Candidate *c)
     call->schema = c->schema;
 }
 
+OpCall *call_kept(Ctx *cx, const OpCall *call)
+{
+    OpCall *kept = mem_copy(cx, call, sizeof *call);
+    kept->arg = mem_copy(cx, call->arg, (size_t)call->schema->n_param * sizeof *call->arg);
+    return kept->arg ? kept : NULL;
+}
+
 /* ---- making one ---- */
 
 /* The tensor that reads `read`: a view of base, base itself, or a copy, as the row says. */
@@ -69,8 +76,10 @@ static Tensor *view_of(Op *op, Tensor *base, Ox read)
         return tensor_copy(op->cx, base, read);
     if (shares == UNKNOWN)
         return tensor_maybe_view(op->cx, base, op->call->schema->name, read);
-    return op->row->gives_itself ? tensor_alias(op->cx, base)
-                                 : tensor_view(op->cx, base, &op->call->view, read);
+    if (op->row->gives_itself)
+        return tensor_alias(op->cx, base);
+    const OpCall *call = call_kept(op->cx, op->call);
+    return tensor_view(op->cx, base, call ? &call->view : NULL, call ? read : POISON);
 }
 
 Value call_view(Op *op, CallForm form)

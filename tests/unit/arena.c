@@ -143,6 +143,27 @@ static void dense_memory_lies_together_and_goes_with_its_mark(void **state)
     assert_int_equal(kept[99], 1);
 }
 
+static void scratch_goes_with_the_call_that_took_it(void **state)
+{
+    Ctx *cx = *state;
+    ArenaMark outer = scratch_begin(cx);
+    uint8_t *kept = scratch_array(cx, uint8_t, 100);
+    memset(kept, 1, 100);
+    size_t before = arena_bytes(cx->scratch);
+    for (int i = 0; i < 1000; i++) {
+        ArenaMark inner = scratch_begin(cx);
+        uint8_t *p = scratch_array(cx, uint8_t, 1000);
+        assert_int_equal(p[0] | p[999], 0);
+        memset(p, 2, 1000);
+        memset(scratch_array(cx, uint8_t, 100000), 2, 100000);
+        scratch_end(cx, inner);
+    }
+    assert_int_equal(arena_bytes(cx->scratch), before);
+    assert_int_equal(kept[0] & kept[99], 1);
+    scratch_end(cx, outer);
+    assert_int_equal(arena_bytes(cx->run), 0);
+}
+
 static void a_mark_frees_blocks_made_since(void **state)
 {
     (void)state;
@@ -239,6 +260,7 @@ int main(void)
         TEST(a_large_array_grows_where_others_stand),
         TEST(a_phase_is_forgotten_whole),
         TEST(dense_memory_lies_together_and_goes_with_its_mark),
+        TEST(scratch_goes_with_the_call_that_took_it),
         TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),
         TEST(the_heap_limit_names_its_option),

@@ -7,17 +7,20 @@
 static Value part_view(Op *op, int axis, Dim start, Dim end, Ox read)
 {
     Entry *e = table_find(op->cx, str_of(op->cx, "aten::slice"));
-    OpCall *call = new(op->cx, OpCall);
+    OpCall call = { 0 };
     OpArg args[] = { { NULL, op->call->arg[0] },
                      { NULL, val_int(axis) },
                      { NULL, val_dim(op->cx, start) },
                      { NULL, val_dim(op->cx, end) } };
-    Candidate *c = bind_choose(op->g, e, NULL, args, COUNT(args), &call->arg);
+    Candidate *c = bind_choose(op->g, e, NULL, args, COUNT(args), &call.arg);
     if (!c || !ox_ok(read))
         return val_poison();
-    call_set_row(call, c);
+    call_set_row(&call, c);
+    const OpCall *kept = call_kept(op->cx, &call);
+    if (!kept)
+        return val_poison();
     return (Value){ .tag = V_TENSOR,
-                    .t = tensor_view(op->cx, op->call->arg[0].t, &call->view, read) };
+                    .t = tensor_view(op->cx, op->call->arg[0].t, &kept->view, read) };
 }
 
 /* The list of n parts of these sizes. */

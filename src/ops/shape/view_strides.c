@@ -208,11 +208,8 @@ static bool slice_join(SliceArgs a, SliceArgs b, SliceArgs *out)
 /* A call like this one, with these arguments; NULL when there is no memory. */
 static const OpCall *slice_call(Ctx *cx, const OpCall *like, SliceArgs s)
 {
-    OpCall *c = mem_copy(cx, like, sizeof *like);
+    OpCall *c = call_kept(cx, like);
     if (!c)
-        return NULL;
-    c->arg = mem_copy(cx, like->arg, (size_t)like->schema->n_param * sizeof *like->arg);
-    if (!c->arg)
         return NULL;
     for (int i = 0; i < c->schema->n_param; i++) {
         Str name = c->schema->param[i].name;
