@@ -710,20 +710,24 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Va
     return r == DONE && !ctx_failed(ev->cx);
 }
 
-/* At the operator's own place in a longer statement. */
+/* At the operator's own place in a longer statement, which stands in place of the statement's. */
 static bool run_op_at_its_place(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s,
                                 Value *out)
 {
     Ctx *cx = ev->cx;
+    Where *before = cx->at;
     const Text *text = ev->frame ? ev->frame->fn->text : NULL;
     if (!text || e->end <= e->start)
         return run_op(ev, e, args, s, out);
-    Where here = {
-        .up = cx->at, .kind = WHERE_STATEMENT, .text = text, .start = e->start, .end = e->end
-    };
+    bool narrower = before && before->kind == WHERE_STATEMENT && before->text == text;
+    Where here = { .up = narrower ? before->up : before,
+                   .kind = WHERE_STATEMENT,
+                   .text = text,
+                   .start = e->start,
+                   .end = e->end };
     cx->at = &here;
     bool ok = run_op(ev, e, args, s, out);
-    cx->at = here.up;
+    cx->at = before;
     return ok;
 }
 
