@@ -336,14 +336,27 @@ static void name_as_torch(Ctx *cx, Graph *g)
     }
 }
 
-/* From the program to the graph that is written: evaluated, tidied and legalised, then renamed as
- * the options say. NULL after an error or refusals. */
-static Graph *build(Session *s, Program *p)
+/* The program's graph. NULL after an error or refusals. */
+static Graph *evaluated(Session *s, Program *p)
+{
+    Graph *g = eval_program(s->cx, p);
+    return report_refusals(s->cx, s->opt.opset) ? g : NULL;
+}
+
+/* Behind the evaluation: neither what tidies the graph nor what writes the model reads what the
+ * file says of the program. */
+static void forget_program(Session *s)
+{
+    s->program = NULL;
+    phase_forget(s->cx, PHASE_PICKLES);
+    phase_forget(s->cx, PHASE_PROGRAM);
+}
+
+/* Makes g the graph that is written: tidied and legalised, then renamed as the options say. False
+ * after an error or refusals. */
+static bool tidied(Session *s, Graph *g, bool has_calls)
 {
     Ctx *cx = s->cx;
-    Graph *g = eval_program(cx, p);
-    if (!report_refusals(cx, s->opt.opset) || !g)
-        return NULL;
     TidyOptions t = { .opset = s->opt.opset,
                       .keep_weights = s->opt.keep_weights,
                       .target_ort = s->opt.target_ort,
@@ -354,20 +367,20 @@ static Graph *build(Session *s, Program *p)
                       .float32_used = new_array(cx, bool, s->o.n_float32 + 1),
                       .block = s->opt.block,
                       .fuse = s->opt.fuse,
-                      .functions = p->has_calls,
+                      .functions = has_calls,
                       .dump_after = s->opt.dump_after,
                       .dump = s->opt.dump,
                       .dump_user = s->opt.dump_user };
     bool ok = t.float32_used && tidy(g, &t); /* tidy ends with legalise */
     if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, g))
-        return NULL;
+        return false;
     if (s->o.torch_names)
         name_as_torch(cx, g);
     if (s->o.constant_nodes)
         lay_bare(cx, g);
     if (s->o.drop_unused_inputs)
         drop_inputs(s, g);
-    return g;
+    return true;
 }
 
 /* ---- what stands in the model beside the graph ---- */
@@ -456,10 +469,10 @@ static uint64_t most_weights(const Session *s)
     return s->src->size > UINT64_MAX / TIMES - ALWAYS ? 0 : ALWAYS + TIMES * s->src->size;
 }
 
-static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
+static ModelInfo model_info(Session *s, Str name, const Graph *g)
 {
     ModelInfo info = { .opset = s->opt.opset,
-                       .graph_name = graph_name(s->cx, p),
+                       .graph_name = name,
                        .weights = s->opt.weights,
                        .node_props = true,
                        .constant_nodes = s->o.constant_nodes != 0,
@@ -479,17 +492,18 @@ static ModelInfo model_info(Session *s, const Program *p, const Graph *g)
 /* What is to be written of p, which is used up (NULL after an error, and so is the result). */
 static Graph *finished(Session *s, Program *p, ModelInfo *info)
 {
-    Graph *g = p ? build(s, p) : NULL;
+    Graph *g = p ? evaluated(s, p) : NULL;
     if (!g)
         return NULL;
-    *info = model_info(s, p, g);
+    Str name = graph_name(s->cx, p);
+    forget_program(s);
+    if (!tidied(s, g, p->has_calls))
+        return NULL;
+    *info = model_info(s, name, g);
     if (!state_metadata(s, p, g, info))
         return NULL;
     if (s->o.on_source)
         graph_lines(s->cx, g, s->o.on_source, s->o.user);
-    s->program = NULL;
-    phase_forget(s->cx, PHASE_PICKLES);
-    phase_forget(s->cx, PHASE_PROGRAM);
     return g;
 }
 
