@@ -196,7 +196,7 @@ static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t
 {
     Frame frame = { .up = ev->frame,
                     .fn = fn,
-                    .locals = obj_new(ev->cx, NULL, fn->n_slot, fn->slot_name, NULL),
+                    .locals = obj_of_locals(ev->cx, fn->n_slot, fn->slot_name),
                     .result = val_none() };
     if (frame.locals->n < (int64_t)fn->n_slot || !bind_params(ev, fn, args, n, frame.locals))
         return false;

@@ -289,16 +289,29 @@ void obj_set(Ctx *cx, Obj *o, int64_t i, Value v)
     set_cell(cx, &o->slot[i], o->created, v);
 }
 
-Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
+/* o with these n cells, none of them assigned; slot is NULL where there is no memory for them. */
+static Obj *obj_begin(Ctx *cx, Obj *o, Cell *slot, int64_t n, const Str *names)
 {
-    Obj *o = new(cx, Obj);
-    *o = (Obj){ .cls = cls, .path = path, .names = names, .created = tick(cx) };
-    o->slot = new_array(cx, Cell, n);
-    if (o->slot)
-        o->n = n;
+    *o = (Obj){ .slot = slot, .n = slot ? n : 0, .names = names, .created = tick(cx) };
     for (int64_t i = 0; i < o->n; i++)
         o->slot[i].v = (Value){ .tag = V_UNINIT };
     return o;
+}
+
+Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
+{
+    Cell *slot = new_array(cx, Cell, n);
+    Obj *o = obj_begin(cx, new(cx, Obj), slot, n, names);
+    o->cls = cls;
+    o->path = path;
+    return o;
+}
+
+Obj *obj_of_locals(Ctx *cx, int64_t n, const Str *names)
+{
+    return trail_is_open(cx)
+        ? obj_new(cx, NULL, n, names, NULL)
+        : obj_begin(cx, scratch(cx, Obj), scratch_array(cx, Cell, n), n, names);
 }
 
 /* ---- what would be part of itself ---- */

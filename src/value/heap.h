@@ -16,6 +16,9 @@ List *list_new(Ctx *cx, int64_t cap, Str elem); /* empty, with room for cap item
 Dict *dict_new(Ctx *cx, Str type);
 /* n slots of V_UNINIT. cls, names and path: see Obj; not copied. */
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path);
+/* The same for the locals of a call: scratch of it (base.h), unless a branch is open, whose trail
+ * knows them for longer. */
+Obj *obj_of_locals(Ctx *cx, int64_t n, const Str *names);
 Storage *storage_new(Ctx *cx, Ox v);
 /* The storage is the file's, although a branch has met it first: writing it there is logged. */
 void storage_was_there(Storage *st);
