@@ -68,16 +68,72 @@ static uint64_t span(const Gather *g, int i)
  * power of two apart, and of such lines a cache holds only a few. */
 enum { SQUARE = 32 };
 static inline int64_t in_square(int64_t left) { return left < SQUARE ? left : SQUARE; }
+
+/* n in whole squares, where there is one. */
+static inline int64_t whole_squares(int64_t n) { return n < SQUARE ? n : n - n % SQUARE; }
+
+/* Four numbers of 32 bits at once, an extension of C that gcc and clang have: what they make of a
+ * loop over single numbers takes half as long again. */
+typedef uint32_t Four __attribute__((vector_size(16)));
+
+static inline Four four_at(const uint8_t *p)
+{
+    Four v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline Four first_pairs(Four a, Four b) { return (Four){ a[0], b[0], a[1], b[1] }; }
+static inline Four last_pairs(Four a, Four b) { return (Four){ a[2], b[2], a[3], b[3] }; }
+
+/* Four rows of four become four columns; the rows lie `row` bytes apart. */
+static inline void turn_fours(const uint8_t *from, int64_t row, Four *out)
+{
+    Four a = four_at(from);
+    Four b = four_at(from + row);
+    Four c = four_at(from + 2 * row);
+    Four d = four_at(from + 3 * row);
+    Four ac = first_pairs(a, c);
+    Four bd = first_pairs(b, d);
+    out[0] = first_pairs(ac, bd);
+    out[1] = last_pairs(ac, bd);
+    ac = last_pairs(a, c);
+    bd = last_pairs(b, d);
+    out[2] = first_pairs(ac, bd);
+    out[3] = last_pairs(ac, bd);
+}
+
+/* A whole square of numbers of 32 bits. Its rows lie `row` bytes apart, those of the result
+ * `to_row`. */
+static void turn_square(const uint8_t *from, int64_t row, uint8_t *to, int64_t to_row)
+{
+    uint32_t square[SQUARE][SQUARE];
+    for (int x = 0; x < SQUARE; x += 4)
+        for (int y = 0; y < SQUARE; y += 4) {
+            Four turned[4];
+            turn_fours(from + x * row + y * (int64_t)sizeof(uint32_t), row, turned);
+            for (int i = 0; i < 4; i++)
+                memcpy(&square[y + i][x], &turned[i], sizeof turned[i]);
+        }
+    for (int y = 0; y < SQUARE; y++)
+        memcpy(to + y * to_row, square[y], sizeof square[y]);
+}
+
 #define COPY_PLANE(NAME, T)                                                                        \
     static inline void NAME##_turned(const uint8_t *from, int64_t rows, int64_t row, uint8_t *to,  \
                                      int64_t columns, int64_t column)                              \
     {                                                                                              \
+        const int64_t size = (int64_t)sizeof(T);                                                   \
+        if (size == sizeof(uint32_t) && rows == SQUARE && columns == SQUARE) {                     \
+            turn_square(from, row * size, to, column * size);                                      \
+            return;                                                                                \
+        }                                                                                          \
         T square[SQUARE][SQUARE];                                                                  \
         for (int64_t x = 0; x < rows; x++)                                                         \
             for (int64_t y = 0; y < columns; y++)                                                  \
-                memcpy(&square[y][x], from + (x * row + y) * (int64_t)sizeof(T), sizeof(T));       \
+                memcpy(&square[y][x], from + (x * row + y) * size, sizeof(T));                     \
         for (int64_t y = 0; y < columns; y++)                                                      \
-            memcpy(to + y * column * (int64_t)sizeof(T), square[y], (size_t)rows * sizeof(T));     \
+            memcpy(to + y * column * size, square[y], (size_t)rows * sizeof(T));                   \
     }                                                                                              \
     static void NAME(Axis a, Axis b, const uint8_t *from, uint8_t *to)                             \
     {                                                                                              \
@@ -152,7 +208,7 @@ static bool gather(Gather *g, int i, uint64_t from, uint8_t *to)
     uint64_t rest = span(g, i + 1);
     int64_t run = 1; /* how many fit at once */
     if (rest < g->tile_size)
-        run += (int64_t)((g->tile_size - rest) / step);
+        run = whole_squares(1 + (int64_t)((g->tile_size - rest) / step));
     for (int64_t k = 0; k < a.n; k += run) {
         g->axis[i].n = a.n - k < run ? a.n - k : run;
         bool ok = gather(g, g->axis[i].n > 1 ? i : i + 1, from + (uint64_t)k * step,
