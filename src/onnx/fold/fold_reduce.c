@@ -78,6 +78,43 @@ static void step_reals(Red r, double *acc, int64_t step, const double *x, int64_
     }
 }
 
+/* The sum of a term over n numbers, in STRANDS sums side by side: each addition of a single one
+ * would wait for the one before. */
+enum { STRANDS = 4 };
+#define SUM(NAME, TERM)                            \
+    static double NAME(const double *x, int64_t n) \
+    {                                              \
+        double strand[STRANDS] = { 0 };            \
+        double sum = 0;                            \
+        int64_t i = 0;                             \
+        for (; i + STRANDS <= n; i += STRANDS)     \
+            for (int k = 0; k < STRANDS; k++)      \
+                strand[k] += TERM(x[i + k]);       \
+        for (; i < n; i++)                         \
+            sum += TERM(x[i]);                     \
+        for (int k = 0; k < STRANDS; k++)          \
+            sum += strand[k];                      \
+        return sum;                                \
+    }
+static inline double itself(double v) { return v; }
+static inline double square(double v) { return v * v; }
+SUM(sum_of, itself)
+SUM(sum_of_absolute, fabs)
+SUM(sum_of_squares, square)
+
+/* What n numbers add to a reduction that is a sum. */
+static double sum_reals(Red r, const double *x, int64_t n)
+{
+    switch (r) {
+    case RED_L1:      return sum_of_absolute(x, n);
+    case RED_L2:
+    case RED_SQUARES: return sum_of_squares(x, n);
+    default:          return sum_of(x, n);
+    }
+}
+
+static bool is_sum(Red r) { return r != RED_PROD && r != RED_MAX && r != RED_MIN; }
+
 static void step_ints(Red r, int64_t *acc, int64_t step, const int64_t *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++, acc += step) {
@@ -139,7 +176,10 @@ static void accumulate(const Data *x, Red r, const int64_t *s, const double *mos
             if (most)
                 for (int64_t k = 0; k < m; k++)
                     v[k] = shifted_exp(v[k], most[at + k * w.step[1]]);
-            step_reals(r, acc + at, w.step[1], v, m);
+            if (w.step[1] == 0 && is_sum(r))
+                acc[at] += sum_reals(r, v, m);
+            else
+                step_reals(r, acc + at, w.step[1], v, m);
         }
 }
 
