@@ -55,6 +55,48 @@ static void a_channel_scale_over_many_tiles(void **state)
             assert_true(y[a * B + b] == (float)(a * B + b) * (float)a);
 }
 
+static float fraction(int64_t i) { return ((float)(i * 37 % 1001) - 500.5f) / 7; }
+
+static Ox fractions(Graph *g, int64_t rows, int64_t columns)
+{
+    float *at = new_array(g->cx, float, rows *columns);
+    for (int64_t i = 0; i < rows * columns; i++)
+        at[i] = fraction(i);
+    return ox_const(g, const_make(g->cx, DT_FLOAT, 2, (int64_t[]){ rows, columns }, at));
+}
+
+static double computed(const char *op, double a, double b)
+{
+    switch (op[0]) {
+    case 'A': return a + b;
+    case 'S': return a - b;
+    case 'M': return a * b;
+    default:  return a / b;
+    }
+}
+
+/* Of two matrices, and with one number a row on either side: the bits of double rounded once. */
+static void arithmetic_of_floats_is_rounded_once(void **state)
+{
+    static const char *const ops[] = { "Add", "Sub", "Mul", "Div" };
+    Graph *g = graph_of(*state);
+    enum { A = 8, B = 1100 };
+    Ox all = fractions(g, A, B);
+    Ox one = fractions(g, A, 1);
+    for (size_t k = 0; k < COUNT(ops); k++) {
+        const float *both = folded(ox_g(g, ops[k], all, all));
+        const float *last = folded(ox_g(g, ops[k], all, one));
+        const float *first = folded(ox_g(g, ops[k], one, all));
+        for (int i = 0; i < A * B; i++) {
+            double a = fraction(i);
+            double b = fraction(i / B);
+            assert_true(both[i] == (float)computed(ops[k], a, a));
+            assert_true(last[i] == (float)computed(ops[k], a, b));
+            assert_true(first[i] == (float)computed(ops[k], b, a));
+        }
+    }
+}
+
 static void a_slice_backwards(void **state)
 {
     Graph *g = graph_of(*state);
@@ -184,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_transpose_in_blocks),
         TEST(a_channel_scale_over_many_tiles),
+        TEST(arithmetic_of_floats_is_rounded_once),
         TEST(a_slice_backwards),
         TEST(concat_along_the_middle),
         TEST(large_ints_are_rounded_once),
