@@ -2,7 +2,7 @@
  * weight is computed in tiles that stay in the cache, each item once, and no step of it lies in
  * memory whole.
  *
- *     Mul(Sub(w, mean), scale)    1024 items of w, minus mean, times scale; the next 1024
+ *     Mul(Sub(w, mean), scale)    4096 items of w, minus mean, times scale; the next 4096
  *
  * Operators that work item by item go in runs, over which each input either follows the result or
  * is one number. Reductions along the last axes go row by row. Concat copies what of each input
@@ -11,7 +11,7 @@
 
 enum {
     PART_INPUTS = 4,
-    RUN_ITEMS = 1024,      /* computed at a time */
+    TILE_BYTES = 16 << 10, /* of each input are computed at a time */
     RUN_LEAST = 64,        /* shorter runs are not worth it */
     ROWS_BYTES = 64 << 10, /* rows of a reduction read at a time, if they are no longer */
     ROW_MOST = 4 << 20,
@@ -31,8 +31,9 @@ struct FoldParts {
     PartInput in[PART_INPUTS];
     int64_t dims[MAX_RANK]; /* of the result; of a reduction: of what is reduced */
     int outer;              /* axes in front of the runs; of a reduction: the axis of the rows */
-    int64_t run; /* items of a run, or of a row; of Concat: of all inputs, at one index of
-                    the axes in front of its axis */
+    int64_t run;  /* items of a run, or of a row; of Concat: of all inputs, at one index of
+                     the axes in front of its axis */
+    int64_t most; /* items of a run that each input's tile has room for */
     int64_t rows;
 };
 
@@ -100,6 +101,8 @@ static void set_input(FoldParts *p, int rank, int i)
             in->follows |= n > 1;
         step *= n;
     }
+    int64_t room = TILE_BYTES / (int64_t)item_size(k->dtype);
+    p->most = room < p->most ? room : p->most;
 }
 
 /* Finds the longest runs: axes of the result, from the last one on, over which each input follows
@@ -113,6 +116,7 @@ static bool set_runs(FoldParts *p, Type t)
         if (n->in[i] && (!readable(n->in[i]) || n->in[i]->k->rank > t->rank))
             return false;
     p->run = 1;
+    p->most = TILE_BYTES;
     p->outer = t->rank;
     while (p->outer > 0 && all_run_from(p, t->rank, p->outer - 1))
         p->run *= p->dims[--p->outer];
@@ -251,7 +255,7 @@ static int64_t start_of(const FoldParts *p, int i, int64_t at)
 }
 
 typedef struct Tile {
-    _Alignas(16) uint8_t at[RUN_ITEMS * 16];
+    _Alignas(16) uint8_t at[TILE_BYTES];
 } Tile;
 
 /* What input i gives to n items of one run, in the tile or where it lies. */
@@ -292,7 +296,7 @@ static bool compute_runs(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uin
     size_t size = item_size(ox_dtype(p->node->out[0]));
     for (int64_t some; n > 0; n -= some, at += some, out += (size_t)some * size) {
         int64_t left = p->run - at % p->run;
-        some = n < RUN_ITEMS ? n : RUN_ITEMS;
+        some = n < p->most ? n : p->most;
         some = some < left ? some : left;
         if (!compute_run(cx, p, at, some, out))
             return false;
