@@ -20,6 +20,7 @@ enum {
 
 typedef struct PartInput {
     bool follows;             /* item by item along a run; else one number for all of it */
+    bool whole;               /* it has an item for each of the result */
     int64_t stride[MAX_RANK]; /* in items, along the axes in front of the runs */
     const void *small;        /* all items, once they are read */
     int same_as;              /* an earlier input that is the same value, or -1 */
@@ -84,6 +85,8 @@ static bool all_run_from(const FoldParts *p, int rank, int from)
     return true;
 }
 
+/* How input i lies beside a result of that rank. Of a result [60, 350] with runs of 350, an input
+ * [60, 1] is one number for a run, and goes on by 1 along axis 0. */
 static void set_input(FoldParts *p, int rank, int i)
 {
     PartInput *in = &p->in[i];
@@ -101,6 +104,7 @@ static void set_input(FoldParts *p, int rank, int i)
             in->follows |= n > 1;
         step *= n;
     }
+    in->whole = step == numel_of_ints(rank, p->dims);
     int64_t room = TILE_BYTES / (int64_t)item_size(k->dtype);
     p->most = room < p->most ? room : p->most;
 }
@@ -254,13 +258,35 @@ static int64_t start_of(const FoldParts *p, int i, int64_t at)
     return from;
 }
 
+/* What is read of an input. */
 typedef struct Tile {
     _Alignas(16) uint8_t at[TILE_BYTES];
+    int64_t from, n; /* of an input that is as large as the result: which of its items */
 } Tile;
 
+/* n items of one run, of an input that is as large as the result: as many runs as fit the tile are
+ * read at once. No more than up to `end` is wanted. */
+static bool load_ahead(Ctx *cx, const FoldParts *p, int i, int64_t at, int64_t n, int64_t end,
+                       Tile *tile, Data *out)
+{
+    const Const *k = p->node->in[i]->k;
+    size_t size = item_size(k->dtype);
+    if (at < tile->from || at + n > tile->from + tile->n) {
+        int64_t runs = p->most / p->run * p->run;
+        int64_t some = runs > n ? runs : n;
+        tile->from = at;
+        tile->n = some < end - at ? some : end - at;
+        if (!bytes_read(cx, k->bytes, (uint64_t)at * size, tile->at, (size_t)tile->n * size))
+            return false;
+    }
+    *out = (Data){ .dtype = k->dtype, .rank = 1, .numel = n };
+    out->at = tile->at + (size_t)(at - tile->from) * size;
+    return true;
+}
+
 /* What input i gives to n items of one run, in the tile or where it lies. */
-static bool load_input(Ctx *cx, const FoldParts *p, int i, int64_t at, int64_t n, Tile *tile,
-                       Data *out)
+static bool load_input(Ctx *cx, const FoldParts *p, int i, int64_t at, int64_t n, int64_t end,
+                       Tile *tile, Data *out)
 {
     const Const *k = p->node->in[i]->k;
     size_t size = item_size(k->dtype);
@@ -268,22 +294,24 @@ static bool load_input(Ctx *cx, const FoldParts *p, int i, int64_t at, int64_t n
     int64_t count = follows ? n : 1;
     int64_t from = start_of(p, i, at);
     const uint8_t *small = small_input(cx, p, i);
+    if (p->in[i].whole && !small)
+        return load_ahead(cx, p, i, at, n, end, tile, out);
     *out = (Data){ .dtype = k->dtype, .rank = follows, .numel = count };
     out->at = small ? MUTABLE(void, small + (size_t)from * size) : tile->at;
     return small || bytes_read(cx, k->bytes, (uint64_t)from * size, tile->at, (size_t)count * size);
 }
 
-/* n items from `at` on, which lie in one run. */
-static bool compute_run(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint8_t *out)
+/* n items from `at` on, which lie in one run; it goes on up to `end`. */
+static bool compute_run(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, int64_t end, Tile *tile,
+                        uint8_t *out)
 {
-    Tile tile[PART_INPUTS];
     Data in[PART_INPUTS] = { { 0 } };
     Node *node = p->node;
     for (int i = 0; i < node->n_in; i++) {
         int same = node->in[i] ? p->in[i].same_as : -1;
         if (same >= 0)
             in[i] = in[same];
-        else if (node->in[i] && !load_input(cx, p, i, at, n, &tile[i], &in[i]))
+        else if (node->in[i] && !load_input(cx, p, i, at, n, end, &tile[i], &in[i]))
             return false;
         in[i].dims = in[i].rank ? &n : NULL;
     }
@@ -291,14 +319,19 @@ static bool compute_run(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint
     return node->op->fold(&(Fold){ cx, node, in, &result });
 }
 
+/* n items from `at` on, run by run, and long runs in pieces: those of 10,000 float32 in three, of
+ * 4096, 4096 and 1808 items. */
 static bool compute_runs(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint8_t *out)
 {
+    Tile tile[PART_INPUTS];
     size_t size = item_size(ox_dtype(p->node->out[0]));
+    for (int i = 0; i < PART_INPUTS; i++)
+        tile[i].from = tile[i].n = 0;
     for (int64_t some; n > 0; n -= some, at += some, out += (size_t)some * size) {
         int64_t left = p->run - at % p->run;
         some = n < p->most ? n : p->most;
         some = some < left ? some : left;
-        if (!compute_run(cx, p, at, some, out))
+        if (!compute_run(cx, p, at, some, at + n, tile, out))
             return false;
     }
     return true;
