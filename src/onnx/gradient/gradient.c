@@ -290,7 +290,8 @@ bool step_rank(Step *s, Ox v, int *rank)
 }
 
 static const GradientRow *const families[] = { gradient_shape,  gradient_index, gradient_reduce,
-                                               gradient_linalg, gradient_nn,    gradient_pool };
+                                               gradient_linalg, gradient_nn,    gradient_pool,
+                                               gradient_resize };
 
 static GradientFn function_of(const Node *n)
 {

@@ -2,10 +2,11 @@
  * was picked twice gets the sum of both gradients. */
 #include "onnx/gradient/internal.h"
 
+static Attr reduced(Step *s, const char *how) { return STRING("reduction", str_of(s->cx, how)); }
+
 static Ox add_at(Step *s, Ox zeros, Ox at, Ox grad)
 {
-    return ox_g_with(s->g, "ScatterND", INPUTS(zeros, at, grad),
-                     STRING("reduction", str_of(s->cx, "add")));
+    return ox_g_with(s->g, "ScatterND", INPUTS(zeros, at, grad), reduced(s, "add"));
 }
 
 static Ox last_axis(Step *s, Ox v)
@@ -112,6 +113,60 @@ static bool compressed(Step *s)
     return step_through(s, ox_g(s->g, "Gather", all, flat));
 }
 
+/* ---- the largest or smallest that was put somewhere ----
+ *
+ * All that are as large as the result, what was there before too, share its gradient. */
+
+/* The result at the places `at`, and values put there by addition. */
+static Ox taken_from(Step *s, Ox v)
+{
+    Ox at = s->n->in[1];
+    if (node_is(s->n, "ScatterND"))
+        return ox_g(s->g, "GatherND", v, at);
+    return ox_g_with(s->g, "GatherElements", INPUTS(v, at), INT("axis", node_int(s->n, "axis", 0)));
+}
+static Ox added_to(Step *s, Ox v, Ox part)
+{
+    Ox at = s->n->in[1];
+    if (node_is(s->n, "ScatterND"))
+        return add_at(s, v, at, part);
+    return ox_g_with(s->g, "ScatterElements", INPUTS(v, at, part),
+                     INT("axis", node_int(s->n, "axis", 0)), reduced(s, "add"));
+}
+
+/* 1 where a is b, else 0. */
+static Ox ones_where_equal(Step *s, Ox a, Ox b)
+{
+    Ox same = ox_g(s->g, "Equal", a, b);
+    return ox_ok(same) ? ox_cast(s->g, same, ox_dtype(a)) : POISON;
+}
+
+/* Of what the place held before and of what was put there, each by its share. */
+static bool put_extreme(Step *s)
+{
+    Ox x = s->n->in[0];
+    Ox part = s->n->in[2];
+    Ox result = s->n->out[0];
+    Ox of_x = ones_where_equal(s, x, result);
+    Ox of_part = ones_where_equal(s, part, taken_from(s, result));
+    Ox count = added_to(s, of_x, of_part);
+    Ox share = ox_g(s->g, "Div", s->grad[0], count);
+    if (step_wants(s, 0) && !step_gives(s, 0, ox_g(s->g, "Mul", of_x, share)))
+        return false;
+    if (!step_wants(s, 2))
+        return true;
+    Ox back = taken_from(s, share);
+    return step_gives(s, 2, ox_g(s->g, "Mul", of_part, back));
+}
+
+/* ---- what is put somewhere ---- */
+
+static bool is_extreme(const Node *n)
+{
+    const char *how = node_str(n, "reduction", "none");
+    return strcmp(how, "max") == 0 || strcmp(how, "min") == 0;
+}
+
 /* Does it replace (or only add)? False after a refusal. */
 static bool adds_or_sets(Step *s, bool *replaces)
 {
@@ -126,6 +181,8 @@ static bool put_at(Step *s)
     bool replaces;
     Ox grad = s->grad[0];
     Ox at = s->n->in[1];
+    if (is_extreme(s->n))
+        return put_extreme(s);
     if (!adds_or_sets(s, &replaces))
         return false;
     if (step_wants(s, 2) && !step_gives(s, 2, ox_g(s->g, "GatherND", grad, at)))
@@ -136,12 +193,15 @@ static bool put_at(Step *s)
     return step_gives(s, 0, replaces ? ox_g(s->g, "ScatterND", grad, at, none) : grad);
 }
 
+/* What was put there has the result's gradient at its places; what it replaced has none. */
 static bool put_elements(Step *s)
 {
     bool replaces;
     Ox grad = s->grad[0];
     Ox at = s->n->in[1];
     Attr axis = INT("axis", node_int(s->n, "axis", 0));
+    if (is_extreme(s->n))
+        return put_extreme(s);
     if (!adds_or_sets(s, &replaces))
         return false;
     if (step_wants(s, 2) &&

@@ -27,7 +27,7 @@ typedef struct GradientRow {
 } GradientRow;
 /* The families; each one's file ends with its rows, {0} last. */
 extern const GradientRow gradient_shape[], gradient_index[], gradient_reduce[], gradient_linalg[],
-    gradient_nn[], gradient_pool[];
+    gradient_nn[], gradient_pool[], gradient_resize[];
 
 /* Refuse this call of the program; false. */
 bool step_refuse(Step *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
