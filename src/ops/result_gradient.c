@@ -18,6 +18,7 @@ typedef struct Kept {
     Ox result;
 } Kept;
 typedef struct Given {
+    Graph *g;
     const Kept *kept;
     Ox grad;
 } Given;
@@ -35,15 +36,43 @@ static bool kept_lookup(void *arg, Str name, RuleVal *out)
     return i >= 0 || str_is(name, "grad") || str_is(name, "result");
 }
 
+static Value value_of(Ctx *cx, RuleVal v)
+{
+    switch (v.tag) {
+    case RV_OX:    return val_tensor(cx, v.ox);
+    case RV_INT:   return val_int(v.i);
+    case RV_FLOAT: return val_float(v.f);
+    case RV_BOOL:  return val_bool(v.b);
+    default:       return val_none();
+    }
+}
+
+/* An operator of PyTorch that a clause calls. */
+static Ox kept_call(void *arg, Str name, const RuleVal *args, size_t n)
+{
+    const Given *given = arg;
+    Ctx *cx = given->g->cx;
+    OpArg *of = new_array(cx, OpArg, n + 1);
+    if (!of)
+        return POISON;
+    for (size_t i = 0; i < n; i++)
+        of[i] = (OpArg){ .v = value_of(cx, args[i]) };
+    Value v = op_call(given->g, name, NULL, of, n, NULL, 0);
+    return v.tag == V_TENSOR ? tensor_read(given->g, v.t) : POISON;
+}
+
 /* Each gradient that is wanted, by its clause. A parameter without one is refused. */
 static bool kept_gradient(const TapedCall *call, Graph *g, Ox grad, const bool *want, Ox *out,
                           Str *why)
 {
     const Kept *kept = (const Kept *)call;
-    Given given = { kept, grad };
-    RuleEnv env = {
-        .g = g, .target = g->target, .lookup = kept_lookup, .arg = &given, .like = kept->result
-    };
+    Given given = { g, kept, grad };
+    RuleEnv env = { .g = g,
+                    .target = g->target,
+                    .lookup = kept_lookup,
+                    .call = kept_call,
+                    .arg = &given,
+                    .like = kept->result };
     for (size_t i = 0; i < call->n; i++) {
         Str param = kept->schema->param[i].name;
         if (!want[i])

@@ -62,6 +62,8 @@ typedef struct RuleEnv {
     Graph *g;
     int target; /* for `opset` guards */
     bool (*lookup)(void *arg, Str name, RuleVal *out);
+    /* aten::NAME(args) in a derivative; NULL: any domain is a custom one */
+    Ox (*call)(void *arg, Str name, const RuleVal *args, size_t n);
     void *arg;
     Ox like; /* numbers in EXPR take this one's dtype when an ONNX operator wants a tensor; NULL:
                 the other operand's */

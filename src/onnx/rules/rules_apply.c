@@ -487,6 +487,24 @@ static bool call_custom(Run *run, const Tree *t, OxList in, const Attr *attr, Ox
     return ox_make_custom(run->env->g, t->domain, t->s, in, attr, t->n_attr, types, out, n);
 }
 
+/* An operator of PyTorch, which a derivative may call. */
+static bool is_operator(const Run *run, const Tree *t)
+{
+    return run->env->call && t->domain && str_is(t->domain, "aten");
+}
+
+static bool call_operator(Run *run, const Tree *t, const RuleVals *args, Ox *out, size_t n)
+{
+    if (n != 1)
+        return refuse_value(run, t, "an operator of PyTorch has one result here");
+    Str name = str_fmt(run->cx, "aten::%s", t->s->s);
+    for (size_t i = 0; i < args->n; i++)
+        if (is_poison(args->at[i]))
+            return false;
+    out[0] = name ? run->env->call(run->env->arg, name, args->at, args->n) : POISON;
+    return ox_ok(out[0]);
+}
+
 /* Applies an operator with n results, which are all POISON after an error. An error in a user's
  * rule names the place in the user's file. */
 static bool call(Run *run, const Tree *t, Ox *out, size_t n)
@@ -499,6 +517,8 @@ static bool call(Run *run, const Tree *t, Ox *out, size_t n)
         out[i] = POISON;
     if (!spread(run, t, &args) || !attributes(run, t, v, &attr))
         return false;
+    if (is_operator(run, t))
+        return call_operator(run, t, &args, out, n);
     for (size_t i = 0; i < args.n; i++) {
         Ox x = operand(run, t, v, &args, i);
         if (x && !ox_ok(x))

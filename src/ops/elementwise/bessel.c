@@ -163,29 +163,38 @@ static Ox lower_airy_ai(Op *op)
         op, pick(op, is(op, size, INFINITY), num(op, NAN), value)); /* PyTorch's own answer there */
 }
 
-#define NO_DERIVATIVE    "self = \"its derivative is not known\" x = \"PyTorch has none\""
-#define BESSEL(fn, line) LOWER(fn, "int-to-float(self)", PLAIN, line, .derivative = NO_DERIVATIVE)
-#define SCALED(fn, line) \
-    FAMILY(fn, 1, "int-to-float(self)", PLAIN, line, .derivative = NO_DERIVATIVE)
+#define NO_DERIVATIVE       "self = \"PyTorch has none\""
+#define BESSEL(fn, line, d) LOWER(fn, "int-to-float(self)", PLAIN, line, .derivative = (d))
+#define SCALED(fn, line, d) FAMILY(fn, 1, "int-to-float(self)", PLAIN, line, .derivative = (d))
+
+/* Of I1 it is I0 - I1 / x, which is 1/2 at 0; `outside` is 1 there, x elsewhere. */
+#define OUTSIDE "Where(Equal(self, 0), like(1, self), self)"
+#define AT_0    "Equal(self, 0), like(0.5, self)"
+#define OF_I0   "self = Mul(grad, aten::special_i1(self))"
+#define OF_I0E  "self = Mul(grad, Sub(aten::special_i1e(self), Mul(Sign(self), result)))"
+#define OF_I1   "self = Mul(grad, Where(" AT_0 ", Sub(aten::i0(self), Div(result, " OUTSIDE "))))"
+#define OF_I1E                                                                   \
+    "self = Mul(grad, Where(" AT_0 ", Sub(aten::special_i0e(self), Mul(result, " \
+    "Add(Sign(self), Reciprocal(" OUTSIDE "))))))"
 
 const OpRow ops_bessel[] = {
-    BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor"),
-    BESSEL(lower_i0, "aten::special_i0(Tensor self) -> Tensor"),
-    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor"),
-    SCALED(lower_i0, "aten::special_i0e(Tensor self) -> Tensor"),
-    BESSEL(lower_i1, "aten::special_i1(Tensor self) -> Tensor"),
-    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor"),
-    SCALED(lower_i1, "aten::special_i1e(Tensor self) -> Tensor"),
-    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor"),
-    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor"),
+    BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor", OF_I0),
+    BESSEL(lower_i0, "aten::special_i0(Tensor self) -> Tensor", OF_I0),
+    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SCALED(lower_i0, "aten::special_i0e(Tensor self) -> Tensor", OF_I0E),
+    BESSEL(lower_i1, "aten::special_i1(Tensor self) -> Tensor", OF_I1),
+    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SCALED(lower_i1, "aten::special_i1e(Tensor self) -> Tensor", OF_I1E),
+    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor", NO_DERIVATIVE),
+    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor", NO_DERIVATIVE),
     FAMILY(lower_k0, 1, "int-to-float(x)", PLAIN,
            "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
     FAMILY(lower_k1, 1, "int-to-float(x)", PLAIN,
            "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
-    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor"),
-    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor"),
-    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor"),
-    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor"),
+    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor", NO_DERIVATIVE),
+    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor", NO_DERIVATIVE),
+    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor", NO_DERIVATIVE),
+    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor", NO_DERIVATIVE),
     LOWER(lower_airy_ai, "int-to-float(x)", PLAIN, "aten::special_airy_ai(Tensor x) -> Tensor"),
     OPS_END
 };

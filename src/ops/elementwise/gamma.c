@@ -192,12 +192,17 @@ static Ox lower_incomplete_gamma(Op *op)
     return rounded(op, pick(op, inside, value, at_ends(op, &p, lower)));
 }
 
-#define INCOMPLETE(lower, line) \
-    FAMILY(lower_incomplete_gamma, lower, "default(self, other)", PLAIN, line)
+/* x^(a - 1) exp(-x) / gamma(a) is what both change by. */
+#define DENSITY "Exp(Sub(Sub(Mul(Sub(self, 1), Log(other)), other), aten::lgamma(self)))"
+#define INCOMPLETE(lower, line, sign)                                          \
+    FAMILY(lower_incomplete_gamma, lower, "default(self, other)", PLAIN, line, \
+           .derivative = "other = Mul(grad, " sign ") self = \"PyTorch has none\"")
 
 const OpRow ops_gamma[] = {
-    INCOMPLETE(1, "aten::igamma(Tensor self, Tensor other) -> Tensor"),
-    INCOMPLETE(0, "aten::igammac(Tensor self, Tensor other) -> Tensor"),
-    INCOMPLETE(1, "aten::special_gammainc(Tensor self, Tensor other) -> Tensor"),
-    INCOMPLETE(0, "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor"), OPS_END
+    INCOMPLETE(1, "aten::igamma(Tensor self, Tensor other) -> Tensor", DENSITY),
+    INCOMPLETE(0, "aten::igammac(Tensor self, Tensor other) -> Tensor", "Neg(" DENSITY ")"),
+    INCOMPLETE(1, "aten::special_gammainc(Tensor self, Tensor other) -> Tensor", DENSITY),
+    INCOMPLETE(0, "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor",
+               "Neg(" DENSITY ")"),
+    OPS_END
 };

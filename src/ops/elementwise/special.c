@@ -363,35 +363,47 @@ static Value lower_polygamma_(Op *op)
 
 #define SPECIAL(fn, line, d) LOWER(fn, "int-to-float(self)", PLAIN, line, .derivative = (d))
 
-/* Of polynomials and limits that are chosen by Where: beside an infinite one no gradient is left.
- */
-#define NO_DERIVATIVE "self = \"its derivative is not known\""
+/* Told, as they are polynomials and limits that are chosen by Where: beside an infinite one no
+ * gradient is left. */
+#define DERIVATIVE_OF_LGAMMA    "self = Mul(grad, aten::digamma(self))"
+#define DERIVATIVE_OF_DIGAMMA   "self = Mul(grad, aten::polygamma(1, self))"
+#define DERIVATIVE_OF_POLYGAMMA "self = Mul(grad, aten::polygamma(n + 1, self))"
+/* The sum of digamma(x - k/2) for k < p */
+#define DERIVATIVE_OF_MVLGAMMA                                                         \
+    "self = Mul(grad, ReduceSum<keepdims=0>(aten::digamma(Sub(Unsqueeze(self, [-1]), " \
+    "Mul(Range(like(0, self), like(p, self), like(1, self)), 0.5))), [-1]))"
 #define DERIVATIVE_OF_ERFINV \
     "self = Mul(grad, Mul(Exp(Mul(result, result)), 0.88622692545275801365))"
 
 const OpRow ops_special[] = {
     SPECIAL(lower_erfcx, "aten::special_erfcx(Tensor self) -> Tensor",
             "self = Mul(grad, Sub(Mul(Mul(self, 2), result), 1.12837916709551257390))"),
-    SPECIAL(lower_log_ndtr, "aten::special_log_ndtr(Tensor self) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_log_ndtr, "aten::special_log_ndtr(Tensor self) -> Tensor",
+            "self = Mul(grad, Mul(Exp(Neg(Add(result, Mul(Mul(self, self), 0.5)))), "
+            "0.39894228040143267794))"),
     SPECIAL(lower_erfinv, "aten::erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV),
     SPECIAL(lower_erfinv, "aten::special_erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV),
     SPECIAL(lower_ndtri, "aten::special_ndtri(Tensor self) -> Tensor",
             "self = Mul(grad, Mul(Exp(Mul(Mul(result, result), 0.5)), 2.50662827463100050242))"),
-    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor", NO_DERIVATIVE),
+    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor", DERIVATIVE_OF_LGAMMA),
+    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor", DERIVATIVE_OF_LGAMMA),
+    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor", DERIVATIVE_OF_MVLGAMMA),
     SPECIAL(lower_mvlgamma, "aten::special_multigammaln(Tensor self, int p) -> Tensor",
-            NO_DERIVATIVE),
-    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor", NO_DERIVATIVE),
+            DERIVATIVE_OF_MVLGAMMA),
+    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA),
+    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA),
+    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA),
+    SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor",
+            DERIVATIVE_OF_POLYGAMMA),
     CALL(lower_polygamma_, "int-to-float(self)", PLAIN,
          "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"),
     SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor",
-            NO_DERIVATIVE),
-    LOWER(lower_zeta, "int-to-float(self, other)", PLAIN,
-          "aten::special_zeta(Tensor self, Tensor other) -> Tensor"),
+            DERIVATIVE_OF_POLYGAMMA),
+    LOWER(
+        lower_zeta, "int-to-float(self, other)", PLAIN,
+        "aten::special_zeta(Tensor self, Tensor other) -> Tensor",
+        .derivative = "other = Mul(grad, Mul(Neg(self), aten::special_zeta(Add(self, 1), other))) "
+                      "self = \"PyTorch has none\""),
     OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),
     OLDER("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"),
     OPS_END
