@@ -211,6 +211,15 @@ static bool run_function(Eval *ev, const Function *fn, const OpArg *args, size_t
     return convert_to(ev, frame.result, fn->ret, "the result", out);
 }
 
+/* nn.Transformer asks whether its mask is the causal one, to leave the mask out then. The answer
+ * rests on data where the mask is an input: with False the mask is used, which gives the same. */
+static void answer_hint(const Function *fn, Value *out)
+{
+    if (out->tag == V_SYMBOOL && fn->qualname &&
+        str_is(fn->qualname, "__torch__.torch.nn.modules.transformer._detect_is_causal_mask"))
+        *out = val_bool(false);
+}
+
 /* Calls the function with its place pushed; the depth of calls counts against --limit calls. */
 bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
 {
@@ -230,6 +239,8 @@ bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Va
     cx->at = &here;
     ev->calls++;
     bool ok = run_function(ev, fn, args, n, out);
+    if (ok)
+        answer_hint(fn, out);
     ev->calls--;
     cx->at = here.up;
     return ok;

@@ -1,8 +1,9 @@
-"""nn.TransformerEncoder in evaluation mode, traced: what PyTorch's fused path leaves in the program, with padding and masks, at other sizes."""
+"""nn.TransformerEncoder in evaluation mode with padding and masks, at other sizes: traced, with what PyTorch's fused path leaves in the program, and scripted."""
 import pytest
 import torch
 from torch import nn
 
+import scripted
 from scripted import oracle
 
 SPECS = {"x": "x:float32[N,S,8]", "padding": "padding:bool[N,S]", "mask": "mask:bool[S,S]"}
@@ -27,9 +28,9 @@ class Both(Padded):
         return self.encoder(x, mask, padding)
 
 
-def encoder(norm_first=False, nested=True, activation="relu", norm=False):
+def encoder(norm_first=False, nested=True, activation="relu", norm=False, batch_first=True):
     torch.manual_seed(11)
-    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=activation, batch_first=True, norm_first=norm_first)
+    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=activation, batch_first=batch_first, norm_first=norm_first)
     whole = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8) if norm else None, enable_nested_tensor=nested)
     with torch.no_grad():
         for p in whole.parameters():
@@ -61,6 +62,47 @@ def test_encoder(make, names, how, tmp_path):
         oracle.converted(path, out, "--opset", opset, *(o for n in names for o in ("-i", SPECS[n])))
         oracle.check(out)
         oracle.run(out, wanted)
+
+
+class Scripted(nn.Module):
+    """Sequences in the second axis where the encoder wants them there."""
+    def __init__(self, encoder, batch_first: bool):
+        super().__init__()
+        self.encoder, self.batch_first = encoder, batch_first
+
+    def turned(self, x):
+        return x if self.batch_first else x.transpose(0, 1)
+
+
+class ScriptedPadded(Scripted):
+    def forward(self, x, padding):
+        return self.turned(self.encoder(self.turned(x), src_key_padding_mask=padding))
+
+
+class ScriptedMasked(Scripted):
+    def forward(self, x, mask):
+        return self.turned(self.encoder(self.turned(x), mask))
+
+
+class ScriptedBoth(Scripted):
+    def forward(self, x, mask, padding):
+        return self.turned(self.encoder(self.turned(x), mask, padding))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("make, names", [(ScriptedPadded, ["x", "padding"]), (ScriptedMasked, ["x", "mask"]), (ScriptedBoth, ["x", "mask", "padding"])],
+                         ids=["padding", "mask", "both"])
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_scripted(make, names, batch_first, norm_first, tmp_path):
+    """As PyTorch computes with gradients, when it takes no nested tensors; a mask that is not causal too."""
+    model = make(encoder(norm_first=norm_first, batch_first=batch_first, norm=True), batch_first)
+    runs = [inputs(names, *of) for of in (([5, 2, 3], 5), ([4, 1], 4), ([7], 7))]
+    if "mask" in names:
+        x, mask, *rest = inputs(names, [5, 5], 5)
+        runs.append((x, mask.t().contiguous(), *rest))
+    done, _ = scripted.same(model, tmp_path, runs, *(o for n in names for o in ("-i", SPECS[n])))
+    assert ("computes the rows that are padding" in done.stderr) == ("padding" in names and batch_first and not norm_first)
 
 
 @pytest.mark.filterwarnings("ignore")

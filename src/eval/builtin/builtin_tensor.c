@@ -372,6 +372,15 @@ static bool is_nested(Builtin *b, Value *out)
     *out = val_bool(b->arg[0].v.t->kind == NESTED);
     return true;
 }
+/* Asked by nn.TransformerEncoder, which takes nested tensors only without gradients. */
+static bool mask_left_aligned(Builtin *b, Value *out)
+{
+    note(b->cx, NOTE_ASSUMED,
+         "an encoder computes the rows that are padding, as PyTorch does with gradients; under "
+         "no_grad() PyTorch may give zeros there");
+    *out = val_bool(false);
+    return true;
+}
 static bool answer_none(Builtin *b, Value *out)
 {
     (void)b;
@@ -478,6 +487,7 @@ const BuiltinRow builtin_tensors[] = {
     FALSE_ROW("prim::is_meta"),
     FALSE_ROW("prim::is_ort"),
     ROW("prim::is_nested", "T", is_nested),
+    ROW("aten::_nested_tensor_from_mask_left_aligned", "TT", mask_left_aligned),
     ROW("prim::name", "T", answer_none),
     { .name = "aten::q_scale", .kinds = "T", .fn = quant_number, .datum = 0 },
     { .name = "aten::q_zero_point", .kinds = "T", .fn = quant_number, .datum = 1 },

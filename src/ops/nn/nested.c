@@ -97,9 +97,5 @@ const OpRow ops_nested[] = {
     LOWER(
         lower_to_padded_tensor, NULL, NESTED,
         "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
-    REFUSE(
-        "whether a mask has all its ones in front is decided by the running model: PyTorch takes "
-        "another way then",
-        "aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool"),
     OPS_END
 };
