@@ -26,6 +26,20 @@ class SetInOneArm(nn.Module):
         return x
 
 
+class OtherRankWhereSet(nn.Module):
+    """Behind `if y is not None` y has another rank; where y is None there is none to agree with."""
+    def forward(self, x):
+        y: Optional[Tensor] = None
+        if bool(x.sum() > 3):
+            y = x * 2
+        if y is not None:
+            y = y.unsqueeze(0)
+        z: Optional[Tensor] = y
+        if z is None:
+            z = x.unsqueeze(0) - 1
+        return z if y is None else y + z
+
+
 class FirstTripSets(nn.Module):
     def forward(self, x):
         h: Optional[Tensor] = None
@@ -144,7 +158,7 @@ class DecidedBySize(nn.Module):
 
 
 @pytest.mark.parametrize("opset", [11, 18])
-@pytest.mark.parametrize("model", [SetInOneArm, FirstTripSets, RecurrentCell, SetToNoneAgain, BestSoFar, UntilFound, GivenToAMethod, InBranches, DecidedBySize])
+@pytest.mark.parametrize("model", [SetInOneArm, OtherRankWhereSet, FirstTripSets, RecurrentCell, SetToNoneAgain, BestSoFar, UntilFound, GivenToAMethod, InBranches, DecidedBySize])
 def test_none_or_a_value(model, opset, tmp_path):
     same(model(), tmp_path, rows(1, 2, 7), *ROWS, "--opset", str(opset))
 

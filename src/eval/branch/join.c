@@ -6,6 +6,7 @@
  * locals are never looked at again: reading it is. */
 #include <assert.h>
 
+#include "eval/branch/condition.h"
 #include "eval/branch/join.h"
 
 #include "eval/branch/carry.h"
@@ -570,10 +571,27 @@ static Value join_pair(Join *j, Value a, Value b)
                          j->sizes ? "" : ", and ONNX decides between them"));
 }
 
+/* v, which may be None, at the end of branch k, where that was the very condition: None or the
+ * value. */
+static Value settled(Join *j, int k, Value v)
+{
+    if (v.tag != V_MAYBE || v.maybe->key || j->condition.tag != V_SYMBOOL)
+        return v;
+    switch (condition_implies(j->ev->cx, j->condition, k == 0, v.maybe->present)) {
+    case YES: return v.maybe->value;
+    case NO:  return val_none();
+    default:  return v;
+    }
+}
+
 /* Joins values of which at least one is None or may be: whether the value is there is one more
  * output of the If. */
 static Value join_optionals(Join *j, Value a, Value b)
 {
+    a = settled(j, 0, a);
+    b = settled(j, 1, b);
+    if (!val_is_optional(a) && !val_is_optional(b))
+        return join_values(j, a, b);
     Value in[2] = { a, b }, v, present;
     for (int k = 0; k < 2; k++)
         if (in[k].tag == V_NONE)
