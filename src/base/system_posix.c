@@ -68,9 +68,15 @@ ptrdiff_t sys_read_at(SysFile f, void *out, size_t n, uint64_t at)
     return got;
 }
 
+/* For a write of several MB the cache takes blocks of 2 MB and more. In a virtual machine, where
+ * the host may have to give these anew, that took up to three times as long; and from 1 MB on
+ * larger writes are no faster. */
+enum { WRITE_MOST = 1 << 20 };
+
 ptrdiff_t sys_write(SysFile f, const void *p, size_t n)
 {
     ssize_t put;
+    n = n < WRITE_MOST ? n : WRITE_MOST;
     do {
         put = write((int)f, p, n);
     } while (put < 0 && errno == EINTR);
@@ -122,6 +128,21 @@ static bool copies_itself(SysFile to, SysFile from, uint64_t at)
     return false;
 }
 
+/* Bytes written of n, fewer only where a write fails: then -1 if it is the first. */
+static ssize_t write_pieces(SysFile to, const uint8_t *p, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ptrdiff_t put = sys_write(to, p + done, n - done);
+        if (put < 0 && done == 0)
+            return -1;
+        if (put <= 0)
+            break;
+        done += (size_t)put;
+    }
+    return (ssize_t)done;
+}
+
 /* Writes pages of the input that are mapped until it is done. From file to file the kernel copies
  * page by page, two for each where the places differ; one large write takes large pages of the
  * cache, which cost less here and in sync. Only the kernel looks into the mapping: of a file that
@@ -139,7 +160,7 @@ static ssize_t write_mapped(SysFile to, SysFile from, uint64_t at, size_t n)
         errno = EOPNOTSUPP;
         return -1;
     }
-    ssize_t put = write((int)to, (uint8_t *)p + lead, n);
+    ssize_t put = write_pieces(to, (uint8_t *)p + lead, n);
     int error = errno;
     munmap(p, lead + n);
     SysInfo now;
