@@ -6,6 +6,7 @@
 import contextlib
 import copy
 import errno
+import gc
 import os
 import re
 import shutil
@@ -26,8 +27,8 @@ from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
-from .turns import Turn, deliver, undisturbed
-from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export
+from .turns import Turn, deliver, later, undisturbed
+from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export, program_writer
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
@@ -231,7 +232,7 @@ class Export:
         else:
             self.program, names = self.exported()
         saved = os.path.join(self.folder, "model.pt2")
-        torch.export.save(self.program, saved)
+        save_program(self.program, saved)
         if s.dump_exported_program:
             os.makedirs(s.artifacts_dir, exist_ok=True)
             shutil.copy(saved, os.path.join(s.artifacts_dir, "pt2onnx-program.pt2"))
@@ -420,6 +421,19 @@ def functions_of(model, wanted):
         return {}
     return {path: "%s %s" % (type(m).__module__, type(m).__name__) for path, m in model.named_modules()
             if not isinstance(m, Function) and (wanted is True or type(m) in wanted)}
+
+
+def save_program(program, path):
+    """torch.export.save, without what takes more than half of its time: a test whether the program has a canonical form, which is then dropped, and
+    Python's search for garbage, which goes through all of torch while records of the graph pile up."""
+    writer = program_writer()
+    if writer:
+        later(setattr, writer, "canonicalize", writer.canonicalize)
+        writer.canonicalize = lambda program, constants=None: program
+    if gc.isenabled():
+        later(gc.enable)
+        gc.disable()
+    torch.export.save(program, path)
 
 
 def save_script(model, path):

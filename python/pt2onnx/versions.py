@@ -32,6 +32,15 @@ def has_export():
     return hasattr(torch, "export") and hasattr(torch.export, "ExportedProgram")
 
 
+def program_writer():
+    """The module that writes what torch.export.save saves, where it has a canonical form; else None."""
+    try:
+        from torch._export.serde import serialize
+    except ImportError:
+        return None
+    return serialize if hasattr(serialize, "canonicalize") else None
+
+
 def error_of(name, message):
     """An exception of torch.onnx.errors with our text; torch's own constructors make theirs from other arguments."""
     cls = getattr(errors, name, RuntimeError)

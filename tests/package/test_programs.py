@@ -1,5 +1,8 @@
 """Modules through torch.export: dynamo=True, dynamic_shapes, and what is given back. torch 1.13 has none of it."""
+import gc
 import io
+import json
+import zipfile
 
 import numpy
 import onnx
@@ -32,6 +35,23 @@ def program(model, args, **options):
     found = pt2onnx.export(model, args, dynamo=True, **options).model_proto
     onnx.checker.check_model(found)
     return found
+
+
+def graph_of(path):
+    with zipfile.ZipFile(path) as f:
+        return json.loads(f.read(next(n for n in f.namelist() if n.endswith("models/model.json"))))
+
+
+def test_torchs_test_of_the_canonical_form_is_left_out(monkeypatch, tmp_path):
+    """It takes half of torch.export.save, and what it gives is dropped: the saved program is the same. Behind the export it is there again."""
+    from torch._export.serde import serialize
+    saved, asked = torch.export.export(Both(), (ROWS, ROWS)), []
+    torch.export.save(saved, str(tmp_path / "torch.pt2"))
+    monkeypatch.setattr(serialize, "canonicalize", lambda *a: asked.append(a))
+    before = serialize.canonicalize
+    pt2onnx.export(saved, (), str(tmp_path / "net.onnx"), dump_exported_program=True, artifacts_dir=str(tmp_path))
+    assert not asked and serialize.canonicalize is before and gc.isenabled()
+    assert graph_of(tmp_path / "pt2onnx-program.pt2") == graph_of(tmp_path / "torch.pt2")
 
 
 def sizes(model):
