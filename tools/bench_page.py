@@ -4,17 +4,22 @@
     PYTHON tools/bench_page.py --pt2onnx build/pt2onnx             measure; table and plot beside pt2onnx: bench.json, bench.svg
     PYTHON tools/bench_page.py --pt2onnx build/pt2onnx --keep      the same into docs/data/bench.json, docs/images/bench.svg and docs/bench.md
     PYTHON tools/bench_page.py --table                             write docs/data/bench.json's table into docs/bench.md; --check: is it there?
-    .. --only sizes, --only start, --only growth                   a part of it; the rest stays as it was
+    .. --only sizes|start|growth|weights|graphs|package            a part of it; the rest stays as it was
 
 sizes: 31 Linear layers of growing width, saved as .pt and .pt2, by each converter of tools/versus.py and by `cp`, in turns. A round gives each its
 ratio to the `cp` of that round; the table has the median of the ratios, and the least and the most. Time is the processor's, of all threads, because other
-programs of the machine do not change it. start, growth: tools/scaling.py."""
+programs of the machine do not change it. start, growth: tools/scaling.py.
+
+weights: models whose weights are computed while they are written, transposed, fused with a batch norm or standardised, beside `cp` in the same way.
+graphs: chains of many layers, and an archive of 137 GB whose weights are holes. package: pt2onnx.export beside torch.jit.trace and torch.export.export alone,
+each in a process of its own, in turns; resnet18."""
 import argparse
 import json
 import math
 import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -24,10 +29,15 @@ sys.path.insert(0, str(TOP / "tools"))
 import scaling                                                      # noqa: E402
 import tables                                                       # noqa: E402
 import versus                                                       # noqa: E402
+import write_chain                                                  # noqa: E402
 
 DATA, PLOT, PAGE = TOP / "docs/data/bench.json", TOP / "docs/images/bench.svg", TOP / "docs/bench.md"
 WHO = ("cp", *versus.CONVERTERS)
 LABELS = {"cp": "cp", "pt2onnx": "pt2onnx", "torchscript": "torch.onnx, TorchScript", "dynamo": "torch.onnx, dynamo", "pnnx": "pnnx"}
+VISION = ("vit_b_16", "convnext_tiny", "swin_t")        # of torchvision
+WEIGHTS = (*((name, "x:float32[2,3,64,64]") for name in VISION), ("bert_base", "input_ids:int64[1,128]"), ("standardised", "x:float32[1,1024,4,4]"))
+IMPORT = "import sys, time; start = time.perf_counter(); import pt2onnx; print(1e3 * (time.perf_counter() - start)); assert 'torch' not in sys.modules"
+PARTS = ("sizes", "start", "growth", "weights", "graphs", "package")
 LAYERS, WIDTHS = 31, (128, 256, 512, 1024, 2048)
 ROUNDS = 5
 PATIENCE = 120                          # seconds for one converter and size: after that no round more
@@ -50,12 +60,12 @@ def spread(values):
     return [statistics.median(values), min(values), max(values)]
 
 
-def rounds_of(files, spec, pt2onnx, rounds):
+def rounds_of(files, spec, pt2onnx, rounds, everybody=WHO):
     """{who: [(seconds of the processor, ratio to the cp of that round, peak)]}"""
-    found, spent = {who: [] for who in WHO}, dict.fromkeys(WHO, 0.0)
+    found, spent = {who: [] for who in everybody}, dict.fromkeys(everybody, 0.0)
     for _ in range(rounds):
         copied = None
-        for who in WHO:
+        for who in everybody:
             if spent[who] > PATIENCE or (who == "pnnx" and not versus.pnnx_program()):
                 continue
             began = time.monotonic()
@@ -72,13 +82,91 @@ def sizes(pt2onnx, rounds):
     timed = [(f"chain_{LAYERS}_{width}", f"2,{width}") for width in WIDTHS]
     for name, shape, files in versus.timed_files(versus.CACHE / "versus", timed):
         found = rounds_of(files, f"x:float32[{shape}]", pt2onnx, rounds)
-        row = {"model": name, "bytes": files[".pt"].stat().st_size, "rounds": {who: len(found[who]) for who in WHO if found[who]}}
-        for who in row["rounds"]:
-            seconds, ratios, peaks = zip(*found[who])
-            row[who] = {"seconds": spread(seconds), "ratio": spread(ratios), "peak": spread(peaks)}
-        print(f"{name}: " + ", ".join(f"{who} {row[who]['seconds'][0]:.3f} s, {row[who]['ratio'][0]:.2f} times cp" for who in row["rounds"]), flush=True)
-        rows.append(row)
+        rows.append(row_of(name, files[".pt"].stat().st_size, found))
     return rows
+
+
+def row_of(name, size, found):
+    row = {"model": name, "bytes": size, "rounds": {who: len(found[who]) for who in found if found[who]}}
+    for who in row["rounds"]:
+        seconds, ratios, peaks = zip(*found[who])
+        row[who] = {"seconds": spread(seconds), "ratio": spread(ratios), "peak": spread(peaks)}
+    print(f"{name}: " + ", ".join(f"{who} {row[who]['seconds'][0]:.3f} s, {row[who]['ratio'][0]:.2f} times cp" for who in row["rounds"]), flush=True)
+    return row
+
+
+def saved_model(name, shape):
+    """A trace of one of tools/peers.py, or what make_models.py makes for Debian's torchvision; made once."""
+    made = versus.CACHE / "models"
+    if name in VISION:
+        path = made / "vision" / f"{name}.traced.pt"
+        if not path.exists():
+            subprocess.run(["/usr/bin/python3", TOP / "tests/models/make_models.py", made, "--only", f"{name}.traced"], check=True)
+        return path
+    path = versus.CACHE / "versus" / f"{name}.pt"
+    if not path.exists():
+        import torch
+        import peers
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with torch.no_grad():
+            torch.jit.trace(peers.model_of("trace", name), peers.example(name, [int(n) for n in shape.split(",")])).save(str(path))
+    return path
+
+
+def weights(pt2onnx, rounds):
+    rows = []
+    for name, spec in WEIGHTS:
+        path = saved_model(name, spec[spec.index("[") + 1:-1])
+        rows.append(row_of(name, path.stat().st_size, rounds_of({".pt": path}, spec, pt2onnx, rounds, ("cp", "pt2onnx"))))
+    return rows
+
+
+def huge(path):
+    write_chain.write(path, 32, 1 << 15, holes=True)
+    return ["x:float32[2,32768]"]
+
+
+# (what, suffix, what writes the file and gives the SPECs, options). A layer is two nodes.
+GRAPHS = (("100,000 nodes, `.pt`", ".pt", lambda path: scaling.chain(path, 50_000), ()),
+          ("100,000 nodes, `.pt2`", ".pt2", lambda path: scaling.exported(path, 50_000), ()),
+          ("1,000,000 nodes, `.pt`", ".pt", lambda path: scaling.chain(path, 500_000), ("--limit", "records=2000000")),
+          ("137 GB, `--weights=link`", ".pt", huge, ("--weights=link",)))
+
+
+def graphs(pt2onnx, rounds):
+    """[[what, seconds of the processor, peak]], each as its median, least and most."""
+    def many(work):
+        found = []
+        for what, suffix, write, options in GRAPHS:
+            file, out = pathlib.Path(work.folder) / ("model" + suffix), pathlib.Path(work.folder) / "out.onnx"
+            specs = write(str(file))
+            words = [pt2onnx, "-q", file, "-o", out, *options, *(w for s in specs for w in ("-i", s))]
+            runs = [versus.measured(words, out) for _ in range(rounds)]
+            file.unlink()
+            if None in runs:
+                raise SystemExit(f"bench_page: {' '.join(map(str, words[:6]))} fails")
+            found.append([what, spread([m["cpu"] for m in runs]), spread([m["peak"] for m in runs])])
+            print("{}: {} s of the processor, {} MB".format(what, short(found[-1][1][0]), short(found[-1][2][0] / 1e6)), flush=True)
+        return found
+    return in_memory(many)
+
+
+def package(pt2onnx, rounds):
+    """{torch's part: [ratio, most memory beyond it]}, and the milliseconds of an import."""
+    environment = dict(os.environ, PYTHONPATH=str(TOP / "python"), PT2ONNX_LIBRARY=str(pt2onnx.parent / "libpt2onnx.so"))
+    with tempfile.TemporaryDirectory() as there:
+        def run(*words):
+            return json.loads(subprocess.run([sys.executable, *words], env=environment, check=True, capture_output=True, text=True).stdout.split("\n")[-2])
+
+        def pair(alone, ours):
+            a, b = (run(TOP / "tools/peers.py", how, "resnet18", f"{there}/out.onnx", "1,3,224,224") for how in (alone, ours))
+            return b["cpu"] / a["cpu"], b["peak"] - a["peak"]
+        found = {}
+        for alone, ours in (("trace", "pt2onnx"), ("export", "pt2onnx-export")):
+            ratios, more = zip(*(pair(alone, ours) for _ in range(rounds)))
+            found[alone] = [spread(ratios), max(more)]
+        found["import"] = spread([run("-c", IMPORT) for _ in range(rounds)])
+    return found
 
 
 def in_memory(work):
@@ -127,6 +215,20 @@ def table(data):
         start = data["start"]
         lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
         lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
+    for row in data.get("weights", []):
+        named = f"{row['model']}, {row['bytes'] / 1e6:.0f} MB"
+        for what, cell in (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"]))):
+            lines.append(tables.line(f"{named}: {what}", *(cell(row[who]) if who in row else "" for who in WHO)))
+    for what, seconds, peak in data.get("graphs", []):
+        lines.append(tables.line(f"{what}: seconds of the processor", *own(with_spread(seconds))))
+        lines.append(tables.line(f"{what}: peak memory, MB", *own(short(peak[0] / 1e6))))
+    for alone, words in ("trace", "torch.jit.trace"), ("export", "torch.export.export"):
+        if data.get("package"):
+            ratio, more = data["package"][alone]
+            lines.append(tables.line(f"`pt2onnx.export` of resnet18: times `{words}` alone", *own(with_spread(ratio))))
+            lines.append(tables.line(f"`pt2onnx.export` of resnet18: memory beyond it, MB", *own(short(more / 1e6))))
+    if data.get("package"):
+        lines.append(tables.line("`import pt2onnx`, without torch: milliseconds", *own(with_spread(data["package"]["import"]))))
     for kind, (size, _, slope, _) in sorted(data.get("growth", {}).items()):
         lines.append(tables.line(f"slope of instructions at {size:,} {scaling.KINDS[kind][2]} (`{kind}`)", *own(f"{slope:.2f}")))
     rounds = sorted({n for row in data["sizes"] for n in row["rounds"].values()})
@@ -163,7 +265,7 @@ def write_table(data, check):
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--pt2onnx", type=pathlib.Path, default=TOP / "build" / "pt2onnx")
-    p.add_argument("--only", choices=("sizes", "start", "growth"))
+    p.add_argument("--only", choices=PARTS)
     p.add_argument("--rounds", type=int, default=ROUNDS)
     for flag in ("--keep", "--table", "--check"):
         p.add_argument(flag, action="store_true")
@@ -182,10 +284,14 @@ def main():
         data["start"] = in_memory(lambda work: scaling.measure_start(work, [("", str(pt2onnx))])[0])
     if a.only in (None, "growth"):
         data["growth"] = growth(pt2onnx)
+    for part, measure in (("weights", weights), ("graphs", graphs), ("package", package)):
+        if a.only in (None, part):
+            data[part] = measure(pt2onnx, a.rounds)
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n")
     print(table(data))
-    draw(data, PLOT if a.keep else pt2onnx.parent / "bench.svg")
+    if a.only in (None, "sizes"):
+        draw(data, PLOT if a.keep else pt2onnx.parent / "bench.svg")
     steep = [kind for kind, (*_, good) in data["growth"].items() if not good]
     print("".join(f"{kind}: steeper than linear\n" for kind in steep), end="")
     return 0 if (not a.keep or write_table(data, False)) and not steep else 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One export in a process of its own, for tools/bench.py: its seconds and the process's peak as one line of JSON.
+"""One export in a process of its own, for tools/bench.py: its seconds, those of the processor and the process's peak as one line of JSON.
 
     tools/peers.py HOW MODEL OUT.onnx SIZES
 
@@ -71,6 +71,18 @@ class Words(nn.Module):
         return self.model(input_ids=input_ids, return_dict=False)[0]
 
 
+class Standardised(nn.Conv2d):
+    """A convolution whose weight has mean 0 and variance 1 for each output, as those of normalizer-free networks: computed anew in each run."""
+
+    def forward(self, x):
+        weight = nn.functional.batch_norm(self.weight.reshape(1, len(self.weight), -1), None, None, training=True, momentum=0.0)
+        return nn.functional.conv2d(x, weight.reshape_as(self.weight), self.bias, self.stride, self.padding)
+
+
+def standardised():
+    return nn.Sequential(*(layer for _ in range(8) for layer in (Standardised(1024, 1024, 3, padding=1), nn.ReLU())))
+
+
 def bert_base():
     import transformers
     return Words(transformers.BertModel(transformers.BertConfig(attn_implementation="eager")))
@@ -80,7 +92,7 @@ def chain(layers):
     return nn.Sequential(*(Layer(torch.randn(8, 8) / 3, torch.rand(8) / 10) for _ in range(layers)))
 
 
-MODULES = {"resnet18": resnet18, "bert_base": bert_base, "chain_1000": lambda: chain(1000)}
+MODULES = {"resnet18": resnet18, "bert_base": bert_base, "standardised": standardised, "chain_1000": lambda: chain(1000)}
 
 
 def of_archive(path):
@@ -105,24 +117,32 @@ def model_of(how, name):
 def export(how, model, x, out):
     if how.startswith("pt2onnx"):
         import pt2onnx
-        start = time.perf_counter()
+        start = now()
         pt2onnx.export(model, (x,), out, opset_version=18, dynamo=how == "pt2onnx-export")
     elif how in ("trace", "export"):
-        start = time.perf_counter()
+        start = now()
         (torch.jit.trace if how == "trace" else torch.export.export)(model, (x,))
     else:
-        start = time.perf_counter()
+        start = now()
         if how != "alone":
             torch.onnx.export(model, (x,), out, opset_version=18, dynamo=how == "dynamo", verbose=False)
-    return time.perf_counter() - start
+    return [b - a for a, b in zip(start, now())]
+
+
+def now():
+    return time.perf_counter(), time.process_time()
+
+
+def example(name, shape):
+    return torch.ones(shape, dtype=torch.int64) if name == "bert_base" else torch.zeros(shape)
 
 
 def main(how, name, out, sizes):
     shape = [int(n) for n in sizes.split(",")]
-    x = torch.ones(shape, dtype=torch.int64) if name == "bert_base" else torch.zeros(shape)
+    x = example(name, shape)
     with torch.no_grad():
-        seconds = export(how, model_of(how, name), x, out)
-    print(json.dumps({"seconds": seconds, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "code": 0}))
+        seconds, cpu = export(how, model_of(how, name), x, out)
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "code": 0}))
 
 
 if __name__ == "__main__":
