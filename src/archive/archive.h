@@ -136,10 +136,13 @@ typedef struct Json {
     Slice text;
     size_t at;
     int depth;
+    int allowed;    /* how deep the limits are known to allow */
     bool nan_words; /* accept NaN, Infinity, -Infinity as bare words */
     uint8_t stack[JSON_DEPTH_MAX / 8 + 1];
     bool first, failed;
-    bool key; /* the next string is an object's key */
+    bool object;  /* the innermost open bracket is an object's */
+    bool key;     /* the next string is an object's key */
+    bool escaped; /* the last string has an escape */
     int64_t i;
     double f;
     Slice raw; /* of the last scalar; raw of a string: undecoded, between the quotes */

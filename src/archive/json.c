@@ -23,26 +23,36 @@ static JsonTag bad(Json *j, const char *what)
 
 /* ---- nesting ---- */
 
-static bool in_object(const Json *j)
+/* Is the bracket that is open at this depth an object's? */
+static bool is_object(const Json *j, int depth)
 {
-    int d = j->depth - 1;
+    int d = depth - 1;
     return d >= 0 && (j->stack[d / 8] >> d % 8 & 1);
+}
+
+/* May brackets be nested as deep as this? Asked of the limits once for each depth. */
+static bool depth_ok(Json *j, int depth)
+{
+    if (depth > JSON_DEPTH_MAX ||
+        !limit_ok(j->cx, LIMIT_DEPTH, (uint64_t)depth, "nested brackets of JSON")) {
+        j->failed = true;
+        return false;
+    }
+    j->allowed = depth;
+    return true;
 }
 
 static JsonTag enter(Json *j, bool object)
 {
-    if (j->depth >= JSON_DEPTH_MAX ||
-        !limit_ok(j->cx, LIMIT_DEPTH, (uint64_t)j->depth + 1, "nested brackets of JSON")) {
-        j->failed = true;
+    if (j->depth >= j->allowed && !depth_ok(j, j->depth + 1))
         return J_ERROR;
-    }
     uint8_t bit = (uint8_t)(1 << j->depth % 8);
     uint8_t *byte = &j->stack[j->depth / 8];
     *byte = object ? *byte | bit : *byte & (uint8_t)~bit;
     j->depth++;
     j->at++;
     j->first = true;
-    j->key = object;
+    j->object = j->key = object;
     return object ? J_OBJECT : J_ARRAY;
 }
 
@@ -50,29 +60,33 @@ static JsonTag enter(Json *j, bool object)
 static JsonTag done(Json *j, JsonTag tag)
 {
     j->first = false;
-    j->key = in_object(j);
+    j->key = j->object;
     return tag;
 }
 
-static JsonTag leave(Json *j, bool object)
+static JsonTag leave(Json *j)
 {
+    bool object = j->object;
     j->at++;
     j->depth--;
+    j->object = is_object(j, j->depth);
     return done(j, object ? J_OBJECT_END : J_ARRAY_END);
 }
 
 /* ---- characters ---- */
 
-static int peek(const Json *j) { return j->at < j->text.n ? j->text.p[j->at] : -1; }
+static inline int peek(const Json *j) { return j->at < j->text.n ? j->text.p[j->at] : -1; }
 
-static void skip_space(Json *j)
+/* The first byte behind spaces, where j then stands; -1 at the text's end. */
+static inline int after_space(Json *j)
 {
-    for (;;) {
-        int c = peek(j);
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
-            return;
-        j->at++;
-    }
+    const uint8_t *p = j->text.p;
+    size_t at = j->at;
+    size_t n = j->text.n;
+    while (at < n && (p[at] == ' ' || p[at] == '\n' || p[at] == '\r' || p[at] == '\t'))
+        at++;
+    j->at = at;
+    return at < n ? p[at] : -1;
 }
 
 /* -1 for no hexadecimal digit. */
@@ -138,10 +152,29 @@ static bool scan_escape(Json *j)
     return false;
 }
 
+/* Marks, by their highest bits, those of the eight bytes at p that need a second look: quotes,
+ * backslashes, control characters, and what is not ASCII. The subtractions may mark bytes behind
+ * one that is marked rightly, never one before it. */
+static uint64_t special_bytes(const uint8_t *p)
+{
+    const uint64_t each = 0x0101010101010101u;
+    uint64_t eight;
+    memcpy(&eight, p, sizeof eight);
+    uint64_t quote = (eight ^ each * '"') - each;
+    uint64_t slash = (eight ^ each * '\\') - each;
+    uint64_t control = eight - each * 0x20;
+    return (quote | slash | control | eight) & each * 0x80;
+}
+
 /* How many characters from p on are ASCII and need no second look: nearly all of a string. */
 static size_t plain_length(const uint8_t *p, size_t n)
 {
     size_t i = 0;
+    for (; n - i >= 8; i += 8) {
+        uint64_t special = special_bytes(p + i);
+        if (special)
+            return i + (size_t)__builtin_ctzll(special) / 8;
+    }
     while (i < n && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
         i++;
     return i;
@@ -152,18 +185,20 @@ static size_t plain_length(const uint8_t *p, size_t n)
 static JsonTag scan_string(Json *j)
 {
     size_t start = ++j->at;
+    j->escaped = false;
     for (;;) {
         j->at += plain_length(j->text.p + j->at, j->text.n - j->at);
         int c = peek(j);
-        if (c < 0)
-            return bad(j, "the text ends inside a string");
         if (c == '"')
             break;
+        if (c < 0)
+            return bad(j, "the text ends inside a string");
         if (c < 0x20)
             return bad(j, "a control character inside a string");
         if (c == '\\') {
             if (!scan_escape(j))
                 return J_ERROR;
+            j->escaped = true;
             continue;
         }
         size_t len = utf8_length(j->text.p + j->at, j->text.n - j->at);
@@ -176,18 +211,30 @@ static JsonTag scan_string(Json *j)
     return J_STRING;
 }
 
-static bool digits(Json *j)
+/* Passes over digits; true when there is one. *value: what they say, if they are not too many. */
+static bool digits(Json *j, uint64_t *value)
 {
-    size_t start = j->at;
-    while (peek(j) >= '0' && peek(j) <= '9')
-        j->at++;
-    return j->at > start;
+    const uint8_t *p = j->text.p;
+    size_t at = j->at;
+    uint64_t v = 0;
+    for (; at < j->text.n && p[at] >= '0' && p[at] <= '9'; at++)
+        v = v * 10 + (uint64_t)(p[at] - '0');
+    bool any = at > j->at;
+    j->at = at;
+    *value = v;
+    return any;
 }
 
-static JsonTag integer(Json *j)
+/* The whole number of j->raw, whose digits say `value` when there are at most 18 of them. */
+static JsonTag integer(Json *j, uint64_t value)
 {
     bool minus = j->raw.p[0] == '-';
     int64_t v = 0;
+    if (j->raw.n - minus <= 18) {
+        v = minus ? -(int64_t)value : (int64_t)value;
+        j->i = v;
+        return J_INT;
+    }
     for (size_t i = minus; i < j->raw.n; i++) {
         int d = j->raw.p[i] - '0';
         if (!mul_ok(v, 10, &v) || !(minus ? sub_ok(v, d, &v) : add_ok(v, d, &v)))
@@ -201,29 +248,33 @@ static JsonTag integer(Json *j)
 static JsonTag scan_number(Json *j)
 {
     size_t start = j->at;
+    uint64_t value = 0;
+    uint64_t behind;
     bool whole = true;
     if (peek(j) == '-')
         j->at++;
     if (peek(j) == '0')
         j->at++;
-    else if (!digits(j))
+    else if (!digits(j, &value))
         return bad(j, "a value is expected");
-    if (peek(j) == '.') {
+    int c = peek(j);
+    if (c == '.') {
         whole = false;
         j->at++;
-        if (!digits(j))
+        if (!digits(j, &behind))
             return bad(j, "a digit is expected after the point");
+        c = peek(j);
     }
-    if (peek(j) == 'e' || peek(j) == 'E') {
+    if (c == 'e' || c == 'E') {
         whole = false;
         j->at++;
         if (peek(j) == '+' || peek(j) == '-')
             j->at++;
-        if (!digits(j))
+        if (!digits(j, &behind))
             return bad(j, "a digit is expected in the exponent");
     }
     j->raw = (Slice){ j->text.p + start, j->at - start };
-    JsonTag tag = whole ? integer(j) : J_FLOAT;
+    JsonTag tag = whole ? integer(j, value) : J_FLOAT;
     if (tag == J_INT && (j->i != 0 || *j->raw.p != '-')) { /* -0 is a number with a sign */
         j->f = (double)j->i;
         return tag;
@@ -265,9 +316,9 @@ static JsonTag scan_words(Json *j)
     return peek(j) == '-' ? scan_number(j) : bad(j, "a value is expected");
 }
 
-static JsonTag scan_value(Json *j)
+/* A value that begins with c; j stands on it. */
+static JsonTag scan_value(Json *j, int c)
 {
-    int c = peek(j);
     if (c == '{' || c == '[')
         return enter(j, c == '{');
     JsonTag tag;
@@ -280,14 +331,13 @@ static JsonTag scan_value(Json *j)
     return tag == J_ERROR ? tag : done(j, tag);
 }
 
-static JsonTag scan_key(Json *j)
+static JsonTag scan_key(Json *j, int c)
 {
-    if (peek(j) != '"')
+    if (c != '"')
         return bad(j, "a key in quotes is expected");
     if (scan_string(j) == J_ERROR)
         return J_ERROR;
-    skip_space(j);
-    if (peek(j) != ':')
+    if (after_space(j) != ':')
         return bad(j, "a colon is expected after the key");
     j->at++;
     j->key = false;
@@ -303,23 +353,21 @@ JsonTag json_next(Json *j)
         j->failed = true;
         return J_ERROR;
     }
-    skip_space(j);
-    int c = peek(j);
-    bool object = in_object(j);
+    int c = after_space(j);
     if (j->depth == 0 && !j->first)
         return c < 0 ? J_END : bad(j, "more text follows the value");
     if (c < 0)
         return bad(j, "the text ends too early");
-    bool after_key = object && !j->key;
-    if (j->depth > 0 && !after_key && c == (object ? '}' : ']'))
-        return leave(j, object);
+    bool after_key = j->object && !j->key;
+    if (j->depth > 0 && !after_key && c == (j->object ? '}' : ']'))
+        return leave(j);
     if (!j->first) {
         if (c != ',')
-            return bad(j, object ? "a comma or } is expected" : "a comma or ] is expected");
+            return bad(j, j->object ? "a comma or } is expected" : "a comma or ] is expected");
         j->at++;
-        skip_space(j);
+        c = after_space(j);
     }
-    return object && j->key ? scan_key(j) : scan_value(j);
+    return j->key ? scan_key(j, c) : scan_value(j, c);
 }
 
 JsonTag json_peek(Json *j)
@@ -377,7 +425,7 @@ static size_t decode_escape(Buf *b, const uint8_t *p, size_t left)
 Str json_string(Json *j)
 {
     Slice s = j->raw;
-    if (s.n == 0 || !memchr(s.p, '\\', s.n))
+    if (!j->escaped)
         return str_n(j->cx, s.p, s.n);
     ArenaMark m = arena_mark(j->cx->run);
     Buf b = buf_new(j->cx);
@@ -448,8 +496,7 @@ bool json_key(Json *j, Str *key)
 
 bool json_more(Json *j)
 {
-    skip_space(j);
-    int c = peek(j);
+    int c = after_space(j);
     if (!j->failed && c >= 0 && c != ']')
         return true;
     json_next(j);

@@ -128,6 +128,49 @@ static void escapes_are_decoded(void **state)
     }
 }
 
+/* Strings are read eight bytes at a time: what needs a second look is found at every place. */
+static void strings_are_read_to_their_end(void **state)
+{
+    Ctx *cx = *state;
+    static const struct {
+        const char *inside;
+        bool ok;
+    } cases[] = { { "", true },     { "\\n", true },  { "\\u0041", true }, { "\xc3\xa9", true },
+                  { "\x7f", true }, { "!#[]", true }, { "\x1f", false },   { "\x80", false },
+                  { "\\x", false }, { "\xff", false } };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int before = 0; before < 20; before++)
+            for (int behind = 0; behind < 20; behind++) {
+                char text[64];
+                int n = snprintf(text, sizeof text, "\"%.*s%s%.*s\"", before,
+                                 "abcdefghijklmnopqrstuvwxyz", cases[i].inside, behind,
+                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+                uint8_t *exact = malloc((size_t)n); /* a sanitizer sees what is read behind it */
+                memcpy(exact, text, (size_t)n);
+                if (sound(cx, (Slice){ exact, (size_t)n }) != cases[i].ok)
+                    fail_msg("%s", text);
+                assert_false(sound(cx, (Slice){ exact, (size_t)n - 1 }));
+                free(exact);
+            }
+}
+
+static void numbers_of_every_length(void **state)
+{
+    Ctx *cx = *state;
+    char text[32];
+    int64_t want = 0;
+    for (int n = 1; n < 19; n++) {
+        int64_t got;
+        want = want * 10 + n % 10;
+        for (int minus = 0; minus < 2; minus++) {
+            snprintf(text, sizeof text, "%s%lld", minus ? "-" : "", (long long)want);
+            Json j = over(cx, text);
+            assert_true(json_int(&j, &got));
+            assert_true(got == (minus ? -want : want) && j.f == (double)got);
+        }
+    }
+}
+
 static void helpers_walk_a_record(void **state)
 {
     Ctx *cx = *state;
@@ -321,6 +364,8 @@ int main(void)
         TEST(numbers_keep_their_value),
         TEST(words_for_what_is_not_finite),
         TEST(escapes_are_decoded),
+        TEST(strings_are_read_to_their_end),
+        TEST(numbers_of_every_length),
         TEST(helpers_walk_a_record),
         TEST(errors_say_where),
         TEST(loops_end_on_damaged_text),
