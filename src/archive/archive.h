@@ -130,11 +130,22 @@ typedef enum {
     J_OBJECT_END,
     J_ERROR
 } JsonTag;
+/* Where values of a text end that json_skip has passed over: behind the bracket that opens, at the
+ * one that closes. All readers of the text share it, and skip none of them again token by token. */
+typedef struct JsonEnd {
+    uint32_t from, to;
+} JsonEnd;
+typedef struct JsonEnds {
+    VEC(JsonEnd) of; /* in the order of the text */
+    size_t known;    /* up to here they are all there */
+    size_t last;     /* asked for */
+} JsonEnds;
 typedef struct Json {
     Ctx *cx;
     const char *record; /* for messages */
     Slice text;
     size_t at;
+    JsonEnds *ends; /* set by who reads a text more than once; NULL: nothing is remembered */
     int depth;
     int allowed;    /* how deep the limits are known to allow */
     bool nan_words; /* accept NaN, Infinity, -Infinity as bare words */
@@ -151,6 +162,7 @@ Json json_over(Ctx *cx, const char *record, Slice text);
 JsonTag json_next(Json *j);       /* in an object: key string, then its value, .. OBJECT_END */
 Str json_string(Json *j);         /* the last J_STRING, unescaped and interned */
 MUST_USE bool json_skip(Json *j); /* the value that comes next, whole */
+void json_forget(Ctx *cx, JsonEnds *e);
 /* Typed helpers: false after an error that names record, byte and what was expected. */
 MUST_USE bool json_enter_object(Json *j);
 MUST_USE bool json_enter_array(Json *j);

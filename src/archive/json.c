@@ -442,7 +442,7 @@ Str json_string(Json *j)
     return out;
 }
 
-/* ---- typed helpers ---- */
+/* ---- what a token is called ---- */
 
 static const char *tag_name(JsonTag t)
 {
@@ -461,16 +461,102 @@ static bool expected(Json *j, const char *what, JsonTag got)
     return false;
 }
 
+/* ---- passing over values ---- */
+
+enum { WORTH_KEEPING = 128 }; /* bytes between brackets: what is shorter is read as quickly */
+
+/* The last of the ends whose bracket opens at `from` or before. Values are mostly asked for in
+ * their order, so it is looked for near the one that was found last. */
+static size_t find_end(const JsonEnds *e, uint32_t from)
+{
+    const JsonEnd *at = e->of.at;
+    size_t lo = at[e->last].from <= from ? e->last : 0;
+    size_t hi = e->of.n;
+    for (size_t step = 1; lo + step < hi; step *= 2)
+        if (at[lo + step].from > from)
+            hi = lo + step;
+        else
+            lo += step;
+    while (hi - lo > 1) {
+        size_t middle = lo + (hi - lo) / 2;
+        if (at[middle].from <= from)
+            lo = middle;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+/* j stands behind a bracket that it has just opened: goes behind the one that closes it, where that
+ * is known. */
+static void jump(Json *j)
+{
+    JsonEnds *e = j->ends;
+    if (!e || e->of.n == 0)
+        return;
+    e->last = find_end(e, (uint32_t)j->at);
+    const JsonEnd *end = &e->of.at[e->last];
+    if (end->from != j->at || end->to == 0)
+        return;
+    j->at = end->to;
+    leave(j);
+}
+
+/* Notes where the bracket that has just been opened does so; closed() says where it ends, or
+ * forgets it. open: by depth, numbers of those that are open. */
+static void opened(Json *j, size_t *open)
+{
+    open[j->depth] = j->ends->of.n;
+    vec_push(j->cx, &j->ends->of, (JsonEnd){ .from = (uint32_t)j->at });
+}
+
+static void closed(Json *j, const size_t *open)
+{
+    JsonEnds *e = j->ends;
+    size_t i = open[j->depth + 1];
+    uint32_t to = (uint32_t)j->at - 1;
+    if (i >= e->of.n)
+        return; /* there was no memory for it */
+    if (to - e->of.at[i].from < WORTH_KEEPING)
+        e->of.n = i;
+    else
+        e->of.at[i].to = to;
+}
+
+/* What is met for the first time is noted, and anything else is jumped over: each byte of a text is
+ * passed over once, however often the values around it are. */
 bool json_skip(Json *j)
 {
+    size_t open[JSON_DEPTH_MAX + 1];
     int depth = j->depth;
     JsonTag t = json_next(j);
     if (t == J_ARRAY_END || t == J_OBJECT_END || t == J_END)
         return expected(j, "a value", t);
-    while (t != J_ERROR && j->depth > depth)
+    bool noted = j->ends && j->at > j->ends->known && j->text.n <= UINT32_MAX;
+    for (;;) {
+        bool opens = t == J_ARRAY || t == J_OBJECT;
+        if (opens && noted)
+            opened(j, open);
+        else if (opens)
+            jump(j);
+        else if (noted && (t == J_ARRAY_END || t == J_OBJECT_END))
+            closed(j, open);
+        if (t == J_ERROR || j->depth <= depth)
+            break;
         t = json_next(j);
+    }
+    if (noted)
+        j->ends->known = j->at;
     return t != J_ERROR;
 }
+
+void json_forget(Ctx *cx, JsonEnds *e)
+{
+    mem_give(cx, e->of.at, e->of.cap * sizeof *e->of.at);
+    *e = (JsonEnds){ 0 };
+}
+
+/* ---- typed helpers ---- */
 
 bool json_enter_object(Json *j)
 {

@@ -205,6 +205,41 @@ static void helpers_walk_a_record(void **state)
     assert_true(str_is(name, "x") && on && !none && sum == 7);
 }
 
+/* A value is skipped a second time by what is remembered of its end; what comes then is the same.
+ */
+static void ends_are_remembered(void **state)
+{
+    Ctx *cx = *state;
+    Buf b = buf_new(cx);
+    buf_str(&b, "{\"small\": [1, {}], \"large\": [[");
+    for (int i = 0; i < 100; i++)
+        buf_fmt(&b, "%s{\"name\": \"x%d\"}", i ? ", " : "", i);
+    buf_str(&b, "], 7], \"behind\": 5}");
+    Str text = buf_done(&b);
+    JsonEnds ends = { 0 };
+    Json j = over(cx, text->s);
+    j.ends = &ends;
+    for (int i = 0; i < 2; i++) {
+        Json again = j;
+        assert_true(json_skip(&again));
+        assert_int_equal(json_next(&again), J_END);
+        assert_int_equal(ends.of.n, 3);
+    }
+    Str key;
+    int64_t n;
+    assert_true(json_enter_object(&j));
+    assert_true(json_key(&j, &key) && json_skip(&j));
+    assert_true(json_key(&j, &key) && json_enter_array(&j));
+    assert_true(json_skip(&j));
+    assert_true(json_more(&j) && json_int(&j, &n) && n == 7);
+    assert_false(json_more(&j));
+    assert_true(json_key(&j, &key) && str_is(key, "behind"));
+    assert_true(json_int(&j, &n) && n == 5);
+    assert_false(json_key(&j, &key));
+    assert_int_equal(json_next(&j), J_END);
+    json_forget(cx, &ends);
+}
+
 static void errors_say_where(void **state)
 {
     Ctx *cx = *state;
@@ -367,6 +402,7 @@ int main(void)
         TEST(strings_are_read_to_their_end),
         TEST(numbers_of_every_length),
         TEST(helpers_walk_a_record),
+        TEST(ends_are_remembered),
         TEST(errors_say_where),
         TEST(loops_end_on_damaged_text),
         TEST(depth_has_a_limit),

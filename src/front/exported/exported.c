@@ -780,9 +780,12 @@ static bool load(Exported *x)
     if (!zip_slice(x->cx, x->zip, e, &text))
         return false;
     Json j = json_over(x->cx, e->name->s, text);
+    JsonEnds ends = { 0 };
     j.nan_words = true;
-    if (!read_program(x, &j, &s) || !ex_open_stores(x) || !read_inputs(x, &s, &ps) ||
-        !read_outputs(x, &s))
+    j.ends = &ends;
+    bool read = read_program(x, &j, &s);
+    json_forget(x->cx, &ends);
+    if (!read || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
         return false;
     x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
