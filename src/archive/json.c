@@ -382,63 +382,83 @@ size_t json_mark(const Json *j) { return j->at; }
 
 /* ---- decoded text ---- */
 
-static void put_utf8(Buf *b, uint32_t c)
+/* Returns where the text goes on behind the character. */
+static uint8_t *put_utf8(uint8_t *s, uint32_t c)
 {
-    uint8_t s[4];
-    size_t n;
-    if (c < 0x80)
-        s[0] = (uint8_t)c, n = 1;
-    else if (c < 0x800)
-        s[0] = (uint8_t)(0xc0 | c >> 6), s[1] = (uint8_t)(0x80 | (c & 63)), n = 2;
-    else if (c < 0x10000)
-        s[0] = (uint8_t)(0xe0 | c >> 12), s[1] = (uint8_t)(0x80 | (c >> 6 & 63)),
-        s[2] = (uint8_t)(0x80 | (c & 63)), n = 3;
-    else
-        s[0] = (uint8_t)(0xf0 | c >> 18), s[1] = (uint8_t)(0x80 | (c >> 12 & 63)),
-        s[2] = (uint8_t)(0x80 | (c >> 6 & 63)), s[3] = (uint8_t)(0x80 | (c & 63)), n = 4;
-    buf_add(b, s, n);
+    if (c < 0x80) {
+        *s++ = (uint8_t)c;
+        return s;
+    }
+    if (c < 0x800) {
+        *s++ = (uint8_t)(0xc0 | c >> 6);
+    } else if (c < 0x10000) {
+        *s++ = (uint8_t)(0xe0 | c >> 12);
+        *s++ = (uint8_t)(0x80 | (c >> 6 & 63));
+    } else {
+        *s++ = (uint8_t)(0xf0 | c >> 18);
+        *s++ = (uint8_t)(0x80 | (c >> 12 & 63));
+        *s++ = (uint8_t)(0x80 | (c >> 6 & 63));
+    }
+    *s++ = (uint8_t)(0x80 | (c & 63));
+    return s;
 }
 
-/* The escape at p (checked before); returns its length. */
-static size_t decode_escape(Buf *b, const uint8_t *p, size_t left)
+/* Puts what the escape at p, checked before, stands for to *out, which moves on; returns the
+ * escape's length. */
+static size_t decode_escape(uint8_t **out, const uint8_t *p, size_t left)
 {
     if (p[1] != 'u') {
         static const char from[] = "\"\\/bfnrt";
         static const char to[] = "\"\\/\b\f\n\r\t";
-        buf_add(b, &to[strchr(from, p[1]) - from], 1);
+        *(*out)++ = (uint8_t)to[strchr(from, p[1]) - from];
         return 2;
     }
     int c = hex4(p + 2);
     if (c >= 0xd800 && c < 0xdc00 && left >= 12 && p[6] == '\\' && p[7] == 'u') {
         int low = hex4(p + 8);
         if (low >= 0xdc00 && low < 0xe000) {
-            put_utf8(b, 0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+            *out = put_utf8(*out,
+                            0x10000 + ((uint32_t)(c - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
             return 12;
         }
     }
-    put_utf8(b, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
+    *out = put_utf8(*out, c >= 0xd800 && c < 0xe000 ? 0xfffd : (uint32_t)c);
     return 6;
 }
 
-/* The text of the string token that was just read. Decoding happens in a scratch part of the arena,
- * only where there is an escape. */
-Str json_string(Json *j)
+/* The string s without its escapes to `to`, which has room for as many bytes: no escape is shorter
+ * than what it stands for. Returns the length. */
+static size_t decode(Slice s, uint8_t *to)
 {
-    Slice s = j->raw;
-    if (!j->escaped)
-        return str_n(j->cx, s.p, s.n);
-    ArenaMark m = arena_mark(j->cx->run);
-    Buf b = buf_new(j->cx);
+    uint8_t *out = to;
     for (size_t i = 0; i < s.n;) {
         const uint8_t *slash = memchr(s.p + i, '\\', s.n - i);
         size_t plain = slash ? (size_t)(slash - s.p) - i : s.n - i;
-        buf_add(&b, s.p + i, plain);
+        memcpy(out, s.p + i, plain);
+        out += plain;
         i += plain;
         if (i < s.n)
-            i += decode_escape(&b, s.p + i, s.n - i);
+            i += decode_escape(&out, s.p + i, s.n - i);
     }
-    Str out = buf_done(&b);
+    return (size_t)(out - to);
+}
+
+/* The text of the string token that was just read. One with escapes is decoded in memory that goes
+ * at once, whatever memory the caller has chosen: there may be such a string for each node. */
+Str json_string(Json *j)
+{
+    Slice s = j->raw;
+    uint8_t small[512];
+    if (!j->escaped)
+        return str_n(j->cx, s.p, s.n);
+    if (s.n <= sizeof small)
+        return str_n(j->cx, small, decode(s, small));
+    ArenaMark m = arena_mark(j->cx->run);
+    uint8_t *large = arena_alloc(j->cx->run, s.n);
+    Str out = str_n(j->cx, large, large ? decode(s, large) : 0);
     arena_reset(j->cx->run, m);
+    if (!large)
+        fail(j->cx, E_MEMORY, "out of memory");
     return out;
 }
 
