@@ -373,6 +373,8 @@ bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out)
     return crc_is(cx, e, (uint32_t)crc32_z(0, p, (size_t)b.len));
 }
 
+void zip_give(Ctx *cx, Slice s) { mem_give(cx, s.p, s.n + 1); }
+
 bool zip_check_crc(Ctx *cx, Zip *z, const ZipEntry *e)
 {
     uint8_t tile[16384];

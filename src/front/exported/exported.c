@@ -785,6 +785,7 @@ static bool load(Exported *x)
     j.ends = &ends;
     bool read = read_program(x, &j, &s);
     json_forget(x->cx, &ends);
+    zip_give(x->cx, text);
     if (!read || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
         return false;
     x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */

@@ -182,12 +182,29 @@ static bool read_payload(Exported *x, Json *j, Payload *p)
     return !j->failed;
 }
 
-/* {"config": {name: PayloadMeta, ..}} */
+/* {name: PayloadMeta, ..} */
+static bool read_payloads(Exported *x, Json *j, Store *s)
+{
+    Str name;
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, &name)) {
+        Payload *p = new(x->cx, Payload);
+        if (!read_payload(x, j, p))
+            return false;
+        if (map_find(&s->payload, name))
+            return fail(x->cx, E_FORMAT, "%s describes %s twice", j->record, name->s);
+        map_put(x->cx, &s->payload, name, p);
+    }
+    return !j->failed;
+}
+
+/* {"config": {..}} */
 static bool read_config(Exported *x, Store *s, const char *record)
 {
     const ZipEntry *e = zip_find_in_root(x->cx, x->zip, record);
     Slice text;
-    Str key, name;
+    Str key;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no record %s", record);
     if (!zip_slice(x->cx, x->zip, e, &text))
@@ -195,23 +212,10 @@ static bool read_config(Exported *x, Store *s, const char *record)
     Json j = json_over(x->cx, record, text);
     if (!json_enter_object(&j))
         return false;
-    while (json_key(&j, &key)) {
-        if (!str_is(key, "config")) {
-            if (!json_skip(&j))
-                return false;
-            continue;
-        }
-        if (!json_enter_object(&j))
+    while (json_key(&j, &key))
+        if (!(str_is(key, "config") ? read_payloads(x, &j, s) : json_skip(&j)))
             return false;
-        while (json_key(&j, &name)) {
-            Payload *p = new(x->cx, Payload);
-            if (!read_payload(x, &j, p))
-                return false;
-            if (map_find(&s->payload, name))
-                return fail(x->cx, E_FORMAT, "%s describes %s twice", record, name->s);
-            map_put(x->cx, &s->payload, name, p);
-        }
-    }
+    zip_give(x->cx, text);
     return !j.failed;
 }
 
@@ -259,8 +263,10 @@ static bool open_nested(Exported *x, const ZipEntry *e, const char *const *class
     const ZipEntry *data = out->zip ? zip_find_in_root(x->cx, out->zip, "data.pkl") : NULL;
     if (out->zip && !data)
         fail(x->cx, E_FORMAT, "it is no torch.save archive: it has no data.pkl");
-    if (data && zip_slice(x->cx, out->zip, data, &text))
+    if (data && zip_slice(x->cx, out->zip, data, &text)) {
         out->root = pickle_read(x->cx, text, "data.pkl", classes);
+        zip_give(x->cx, text);
+    }
     out->prefix = str_fmt(x->cx, "%s!", e->name->s);
     x->cx->at = here.up;
     return out->root != NULL;
