@@ -493,7 +493,9 @@ static Stmt *statement(Exported *x, StmtKind kind, Expr *value)
 static Expr *attribute(Exported *x, Str name)
 {
     Expr *e = ex_expr(x, X_ATTR);
-    e->a = ex_expr(x, X_LOCAL); /* slot 0: self */
+    if (!x->self)
+        x->self = ex_local(x, 0);
+    e->a = x->self;
     e->name = name;
     return e;
 }
@@ -788,6 +790,9 @@ static bool load(Exported *x)
     zip_give(x->cx, text);
     if (!read || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
         return false;
+    ex_close_stores(x);
+    map_give(x->cx, &x->input_types);
+    map_give(x->cx, &x->parts_of);
     x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
     map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);

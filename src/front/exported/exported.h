@@ -46,6 +46,18 @@ typedef struct ExFunction {
     VEC(Stmt *) before, body;
 } ExFunction;
 
+/* What the results of a node are assigned to. */
+typedef struct ExTargets {
+    VEC(uint32_t) slot;
+    VEC(Recorded) type;
+} ExTargets;
+
+/* Bytes that several records share. */
+typedef struct ExShared {
+    const void *p;
+    size_t n;
+} ExShared;
+
 typedef struct Exported {
     Ctx *cx;
     Program *p;
@@ -69,6 +81,10 @@ typedef struct Exported {
     Map state_by_name;     /* name -> index + 1 */
     struct Stores *stores; /* exported_state.c */
     ClassDef *cls;         /* of the root object */
+    ExShared shared[256];  /* by hash, those met last: most values have the type of one before */
+    ExTargets spare;       /* room for the results of the next node */
+    VEC(Arg) spare_args;   /* .. and for its arguments */
+    Expr *self;            /* slot 0 */
 } Exported;
 
 /* The names of one graph. */
@@ -117,6 +133,9 @@ Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param);
 /* A union: its one tag that is not null; *value stands before what it holds. */
 MUST_USE bool ex_union(Exported *x, Json *j, Str *tag, Json *value);
 MUST_USE bool ex_name(Json *j, Str *out); /* {"name": n, ..} */
+/* The n bytes at p, to be kept: the same for equal ones that are met one soon after the other. NULL
+ * without memory. */
+const void *ex_shared(Exported *x, const void *p, size_t n);
 MUST_USE bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out);
 MUST_USE bool ex_tensor_values(ExScope *s, Json *j);
 /* sym_int_values, sym_float_values, sym_bool_values: `what` is "int", "float", "bool". */
@@ -133,10 +152,6 @@ bool ex_custom_object(ExScope *s); /* fails; returns false */
 
 /* ---- exported_node.c: nodes as statements ---- */
 
-typedef struct ExTargets {
-    VEC(uint32_t) slot;
-    VEC(Recorded) type;
-} ExTargets;
 /* A list among several results: one slot holds the whole list, and a statement behind the node
  * unpacks it. */
 typedef struct ExLater {
@@ -217,6 +232,7 @@ const Text *ex_trace_text(
  * constants. NULL: after an error. */
 typedef enum { EX_WEIGHTS, EX_CONSTANTS } ExStore;
 MUST_USE bool ex_open_stores(Exported *x);
+void ex_close_stores(Exported *x); /* all weights have been asked for */
 /* The index of the attribute for this entry, made on first use; false after an error. */
 MUST_USE bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persistent,
                        size_t *index);

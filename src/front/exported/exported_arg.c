@@ -236,6 +236,8 @@ static bool graph_item(ExScope *s, Json *j, Expr **out)
     for (size_t i = 0; f->param && i < g.inputs.n; i++)
         f->param[f->n_param++] = (ParamDecl){ .name = g.inputs.at[i].name,
                                               .slot = g.inputs.at[i].value->slot };
+    map_give(x->cx, &inner.slots);
+    map_give(x->cx, &inner.types);
     *out = ex_expr(x, X_GRAPH);
     (*out)->fn = f;
     return !ctx_failed(x->cx);

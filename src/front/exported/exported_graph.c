@@ -236,6 +236,9 @@ bool ex_graph(Exported *x, Json *j)
         vec_push(x->cx, &x->inputs, g.inputs.at[i]);
     for (size_t i = 0; i < g.outputs.n; i++)
         vec_push(x->cx, &x->outputs, g.outputs.at[i]);
+    mem_give(x->cx, g.inputs.at, g.inputs.cap * sizeof *g.inputs.at);
+    mem_give(x->cx, g.outputs.at, g.outputs.cap * sizeof *g.outputs.at);
+    map_give(x->cx, &s.slots);
     x->input_types = s.types;
     return !ctx_failed(x->cx);
 }

@@ -54,6 +54,8 @@ static bool read_named_arg(ExScope *s, Json *j, ExNode *n)
 
 static bool read_named_args(ExScope *s, Json *j, ExNode *n)
 {
+    memcpy(&n->args, &s->x->spare_args, sizeof n->args);
+    memset(&s->x->spare_args, 0, sizeof s->x->spare_args);
     if (!json_enter_array(j))
         return false;
     while (json_more(j))
@@ -162,16 +164,19 @@ static bool add_target(ExScope *s, const Json *j, ExTargets *t, Str name)
     return vec_push(s->x->cx, &t->slot, slot) && vec_push(s->x->cx, &t->type, *ex_type_of(s, name));
 }
 
+/* t is copied. */
 Stmt *ex_assign(ExScope *s, Expr *value, const ExTargets *t, bool unpack)
 {
+    Ctx *cx = s->x->cx;
     Stmt *st = ex_stmt(s->x, t->slot.n ? S_ASSIGN : S_EXPR, value);
-    st->target = t->slot.at;
-    st->n_target = (uint32_t)t->slot.n;
+    st->target = t->slot.n ? mem_copy(cx, t->slot.at, t->slot.n * sizeof *t->slot.at) : NULL;
+    st->n_target = st->target ? (uint32_t)t->slot.n : 0;
     st->unpack = unpack;
-    StmtMeta *m = stmt_meta(s->x->cx, st);
-    m->recorded = t->type.at;
-    m->n_recorded = (uint32_t)t->type.n;
-    vec_push(s->x->cx, &s->fn->body, st);
+    StmtMeta *m = stmt_meta(cx, st);
+    if (t->type.n)
+        m->recorded = ex_shared(s->x, t->type.at, t->type.n * sizeof *t->type.at);
+    m->n_recorded = m->recorded ? (uint32_t)t->type.n : 0;
+    vec_push(cx, &s->fn->body, st);
     return st;
 }
 
@@ -307,12 +312,38 @@ static bool write_part(ExScope *s, ExNode *n)
     return vec_push(x->cx, &x->parts, part);
 }
 
-/* The statement of one call: regions, scans, wrapped operators and vmap have writers of their own,
- * any other target is an operator. higher_order targets return a tuple even of one result. */
-static bool write_node(ExScope *s, ExNode *n)
+/* higher_order targets return a tuple even of one result. The vectors of a node serve the next one:
+ * what the program has of them is exact. */
+static bool write_operator(ExScope *s, ExNode *n)
 {
     Exported *x = s->x;
-    ExResults r = { 0 };
+    ExResults r = { .targets = x->spare };
+    Expr *op = ex_expr(x, X_OP);
+    x->spare = (ExTargets){ 0 };
+    ex_split_target(x->cx, n->target, op);
+    op->args = mem_copy(x->cx, n->args.at, n->args.n * sizeof *op->args);
+    op->n_args = op->args ? (uint32_t)n->args.n : 0;
+    for (uint32_t i = 0; str_is(op->op, "prim::Print") && i < op->n_args; i++)
+        op->args[i].name = NULL;
+    if (!ex_results(s, &n->outputs, &r))
+        return false;
+    if (s->autocast != DT_NONE)
+        ex_autocast(s, op, &r.targets);
+    bool higher_order = str_starts(op->op, "higher_order::");
+    ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
+    if (!unpack_lists(s, &r))
+        return false;
+    x->spare = r.targets;
+    x->spare.slot.n = x->spare.type.n = 0;
+    n->args.n = 0;
+    memcpy(&x->spare_args, &n->args, sizeof n->args);
+    return true;
+}
+
+/* The statement of one call: regions, scans, wrapped operators and vmap have writers of their own,
+ * any other target is an operator. */
+static bool write_node(ExScope *s, ExNode *n)
+{
     if (!read_named_args(s, &n->inputs, n))
         return false;
     if (n->region || n->scan)
@@ -323,20 +354,7 @@ static bool write_node(ExScope *s, ExNode *n)
         return write_part(s, n);
     if (ex_is_vmap(n->target))
         return ex_write_vmap(s, n);
-    Expr *op = ex_expr(x, X_OP);
-    ex_split_target(x->cx, n->target, op);
-    op->args = n->args.at;
-    op->n_args = (uint32_t)n->args.n;
-    for (uint32_t i = 0; str_is(op->op, "prim::Print") && i < op->n_args; i++)
-        op->args[i].name = NULL;
-    if (!ex_results(s, &n->outputs, &r))
-        return false;
-    if (s->autocast != DT_NONE)
-        ex_autocast(s, op, &r.targets);
-    bool higher_order = str_starts(op->op,
-                                   "higher_order::"); /* gives a tuple, also of one result */
-    ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
-    return unpack_lists(s, &r);
+    return write_operator(s, n);
 }
 
 /* ---- what has no graph that could be run ---- */

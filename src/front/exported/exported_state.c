@@ -365,6 +365,15 @@ static bool open_store(Exported *x, Store *s, const char *const *records, const 
     return config ? read_config(x, s, config) : true;
 }
 
+/* What is read lies in memory of its own, until ex_close_stores. */
+static bool open_in_phase(Exported *x, Store *s, const char *const *records, const char *config)
+{
+    PhaseAround around = phase_begin(x->cx, PHASE_PICKLES);
+    bool ok = open_store(x, s, records, config);
+    phase_end(x->cx, around);
+    return ok;
+}
+
 /* Where weights and constants are: one .pt for each in old packages, else a folder with a record
  * for each tensor and a config that names them, or a .pt inside that folder. */
 bool ex_open_stores(Exported *x)
@@ -377,19 +386,26 @@ bool ex_open_stores(Exported *x)
                                                "serialized_state_dict.json", NULL };
         static const char *const constants[] = { "serialized_constants.pt",
                                                  "serialized_constants.json", NULL };
-        return open_store(x, &st->at[EX_WEIGHTS], weights, NULL) &&
-            open_store(x, &st->at[EX_CONSTANTS], constants, NULL);
+        return open_in_phase(x, &st->at[EX_WEIGHTS], weights, NULL) &&
+            open_in_phase(x, &st->at[EX_CONSTANTS], constants, NULL);
     }
     static const char *const folders[] = { "data/weights/", "data/constants/" };
     static const char *const kinds[] = { "weights", "constants" };
     for (int i = 0; i < 2; i++) {
         const char *nested[] = { str_fmt(x->cx, "%s%s.pt", folders[i], x->model->s)->s, NULL };
-        if (!open_store(
+        if (!open_in_phase(
                 x, &st->at[i], nested,
                 str_fmt(x->cx, "%s%s_%s_config.json", folders[i], x->model->s, kinds[i])->s))
             return false;
     }
     return true;
+}
+
+void ex_close_stores(Exported *x)
+{
+    map_give(x->cx, &x->stores->storages);
+    x->stores = NULL;
+    phase_forget(x->cx, PHASE_PICKLES);
 }
 
 /* ---- attributes of the root ---- */
@@ -402,7 +418,9 @@ static bool open_payload(Exported *x, const Store *s, const Payload *p, Str name
         : NULL;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no data for %s", name->s);
+    PhaseAround around = phase_begin(x->cx, PHASE_PICKLES);
     bool ok = open_nested(x, e, NULL, &out->from);
+    phase_end(x->cx, around);
     out->p = out->from.root;
     return ok;
 }

@@ -39,6 +39,19 @@ bool ex_name(Json *j, Str *out)
     return !j->failed;
 }
 
+const void *ex_shared(Exported *x, const void *p, size_t n)
+{
+    ExShared *known = &x->shared[hash_bytes(p, n, 0) % COUNT(x->shared)];
+    if (known->p && known->n == n && memcmp(known->p, p, n) == 0)
+        return known->p;
+    keep_begin(x->cx); /* also when it is a weight's, which is read in memory that goes */
+    const void *kept = mem_copy(x->cx, p, n);
+    keep_end(x->cx);
+    if (kept)
+        *known = (ExShared){ kept, n };
+    return kept;
+}
+
 /* ---- sizes and tensors ---- */
 
 typedef struct Sized {
@@ -177,7 +190,7 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
         return false;
     out->type.dtype = dtype_of_pt2(out->code);
     out->type.rank = rank;
-    out->type.dim = mem_copy(x->cx, size, (size_t)rank * sizeof *size);
+    out->type.dim = ex_shared(x, size, (size_t)rank * sizeof *size);
     out->is_static = rank == n_stride && all_known(size, rank, out->size) &&
         all_known(stride, rank, out->stride) && all_known(&offset, 1, &out->offset);
     return true;
@@ -204,18 +217,18 @@ static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
     if (map_find(&s->types, name))
         return fail(s->x->cx, E_FORMAT, "%s: byte %zu: %s is described twice", j->record,
                     json_mark(j), name->s);
-    Recorded *kept = mem_copy(s->x->cx, r, sizeof *r);
+    Recorded known = *r;
     int n = r->rank;
     if (r->what)
         n = r->dim != NULL;
-    RecordedDim *dim = kept && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim) : NULL;
-    if (dim && s->repeated)
-        for (int i = 0; i < n; i++)
-            if (dim[i].expr && from_data(dim[i].expr))
-                dim[i].expr = NULL;
-    if (kept && dim)
-        kept->dim = dim;
-    map_put(s->x->cx, &s->types, name, kept);
+    RecordedDim *dim = s->repeated && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim)
+                                        : NULL;
+    for (int i = 0; dim && i < n; i++)
+        if (dim[i].expr && from_data(dim[i].expr))
+            dim[i].expr = NULL;
+    if (dim)
+        known.dim = dim;
+    map_put(s->x->cx, &s->types, name, ex_shared(s->x, &known, sizeof known));
     return true;
 }
 
@@ -246,7 +259,7 @@ bool ex_sym_values(ExScope *s, Json *j, const char *what)
             return false;
         if (is_int && d.known < 0)
             d.known = -1; /* an int may be negative, which a dimension cannot say */
-        r.dim = is_int ? mem_copy(s->x->cx, &d, sizeof d) : NULL;
+        r.dim = is_int ? ex_shared(s->x, &d, sizeof d) : NULL;
         if (!add_type(s, j, name, &r))
             return false;
     }
