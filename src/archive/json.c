@@ -370,8 +370,29 @@ JsonTag json_next(Json *j)
     return j->key ? scan_key(j, c) : scan_value(j, c);
 }
 
+/* What the next token is, by its first byte: a string or an opening bracket. J_END: it must be read
+ * to be known. */
+static JsonTag begins(const Json *j)
+{
+    Json ahead = { .text = j->text, .at = j->at };
+    int c = after_space(&ahead);
+    if (c == ',' && !j->first && j->depth > 0) {
+        ahead.at++;
+        c = after_space(&ahead);
+    }
+    switch (c) {
+    case '"': return J_STRING;
+    case '{': return J_OBJECT;
+    case '[': return J_ARRAY;
+    default:  return J_END;
+    }
+}
+
 JsonTag json_peek(Json *j)
 {
+    JsonTag sure = j->first && !j->failed && !j->key ? begins(j) : J_END;
+    if (sure != J_END)
+        return sure;
     Json ahead = *j;
     JsonTag tag = json_next(&ahead);
     j->failed = ahead.failed;

@@ -262,8 +262,7 @@ static bool read_specs(Exported *x, Json *j, Specs *out)
         return false;
     while (json_more(j)) {
         Spec s = { .persistent = true };
-        Json value;
-        if (!ex_union(x, j, &s.tag, &value) || !read_spec_fields(&value, &s))
+        if (!ex_open_union(x, j, &s.tag) || !read_spec_fields(j, &s) || !ex_close_union(x, j))
             return false;
         vec_push(x->cx, out, s);
     }

@@ -132,6 +132,9 @@ Function *ex_finish(Exported *x, const ParamDecl *param, uint32_t n_param);
 
 /* A union: its one tag that is not null; *value stands before what it holds. */
 MUST_USE bool ex_union(Exported *x, Json *j, Str *tag, Json *value);
+/* The same, to read it where it stands: j is before what the tag holds, then behind the union. */
+MUST_USE bool ex_open_union(Exported *x, Json *j, Str *tag);
+MUST_USE bool ex_close_union(Exported *x, Json *j);
 MUST_USE bool ex_name(Json *j, Str *out); /* {"name": n, ..} */
 /* The n bytes at p, to be kept: the same for equal ones that are met one soon after the other. NULL
  * without memory. */

@@ -358,12 +358,11 @@ bool ex_value(ExScope *s, Str tag, Json *value, Expr **out)
 
 bool ex_arg(ExScope *s, Json *j, ExArg *out)
 {
-    Json value;
     *out = (ExArg){ 0 };
-    if (!ex_union(s->x, j, &out->tag, &value))
+    if (!ex_open_union(s->x, j, &out->tag))
         return false;
-    Json again = value;
-    if (str_is(out->tag, "as_tensor") && !ex_name(&again, &out->name))
-        return false;
-    return ex_value(s, out->tag, &value, &out->value);
+    bool ok = str_is(out->tag, "as_tensor")
+        ? ex_name(j, &out->name) && ex_use(s, j, out->name, &out->value)
+        : ex_value(s, out->tag, j, &out->value);
+    return ok && ex_close_union(s->x, j);
 }

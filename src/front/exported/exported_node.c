@@ -209,11 +209,14 @@ bool ex_result_name(ExScope *s, Str tag, Json *value, Str *name)
 static bool read_result(ExScope *s, Json *j, ExResults *r)
 {
     Str tag, name = NULL;
-    Json value;
-    if (!ex_union(s->x, j, &tag, &value))
+    if (!ex_open_union(s->x, j, &tag))
         return false;
+    Json value = *j;
     bool is_list = str_is(tag, "as_tensors");
-    if (!is_list && !ex_result_name(s, tag, &value, &name))
+    bool is_tensor = str_is(tag, "as_tensor"); /* which nearly all are: read where it stands */
+    if (!is_list && !ex_result_name(s, tag, is_tensor ? j : &value, &name))
+        return false;
+    if ((!is_tensor && !json_skip(j)) || !ex_close_union(s->x, j))
         return false;
     if (!add_target(s, j, &r->targets, name))
         return false;

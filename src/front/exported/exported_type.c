@@ -7,6 +7,11 @@
 
 /* ---- JSON of a union, of a name ---- */
 
+static bool one_kind(Exported *x, const Json *j)
+{
+    return ex_bad(x, j, "exactly one kind of value is expected");
+}
+
 bool ex_union(Exported *x, Json *j, Str *tag, Json *value)
 {
     Str key;
@@ -23,7 +28,32 @@ bool ex_union(Exported *x, Json *j, Str *tag, Json *value)
         if (!json_skip(j))
             return false;
     }
-    return !j->failed && (set == 1 || ex_bad(x, j, "exactly one kind of value is expected"));
+    return !j->failed && (set == 1 || one_kind(x, j));
+}
+
+bool ex_open_union(Exported *x, Json *j, Str *tag)
+{
+    if (!json_enter_object(j))
+        return false;
+    while (json_key(j, tag)) {
+        if (json_peek(j) != J_NULL)
+            return true;
+        if (!json_skip(j))
+            return false;
+    }
+    return j->failed ? false : one_kind(x, j);
+}
+
+bool ex_close_union(Exported *x, Json *j)
+{
+    Str key;
+    while (json_key(j, &key)) {
+        if (json_peek(j) != J_NULL)
+            return one_kind(x, j);
+        if (!json_skip(j))
+            return false;
+    }
+    return !j->failed;
 }
 
 /* {"name": n, ..} */
@@ -114,17 +144,21 @@ static bool read_expr(Exported *x, Json *j, RecordedDim *out)
 static bool read_sym_int(Exported *x, Json *j, RecordedDim *out, bool *number)
 {
     Str tag;
-    Json value;
     *out = (RecordedDim){ .known = -1 };
     *number = true;
     if (json_peek(j) == J_INT)
         return json_int(j, &out->known);
-    if (!ex_union(x, j, &tag, &value))
+    if (!ex_open_union(x, j, &tag))
         return false;
-    if (str_is(tag, "as_int"))
-        return json_int(&value, &out->known);
-    *number = false;
-    return str_is(tag, "as_expr") ? read_expr(x, &value, out) : ex_bad(x, j, "a size is expected");
+    *number = str_is(tag, "as_int");
+    bool ok;
+    if (*number)
+        ok = json_int(j, &out->known);
+    else if (str_is(tag, "as_expr"))
+        ok = read_expr(x, j, out);
+    else
+        ok = ex_bad(x, j, "a size is expected");
+    return ok && ex_close_union(x, j);
 }
 
 static bool read_size(Exported *x, Json *j, RecordedDim *out)
