@@ -109,7 +109,12 @@ Str str_n(Ctx *cx, const void *text, size_t n);
 Str str_fmt(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Str str_cat(Ctx *cx, const char *a, const char *b,
             const char *c);           /* one after the other: for names, made by the thousand */
-bool str_is(Str s, const char *text); /* false for NULL */
+/* False for NULL. Inline, as text is mostly a literal, whose length the compiler knows. */
+static inline bool str_is(Str s, const char *text)
+{
+    size_t n = strlen(text);
+    return s && s->len == n && memcmp(s->s, text, n) == 0;
+}
 bool str_starts(Str s, const char *prefix);
 bool str_ends(Str s, const char *suffix);
 

@@ -173,11 +173,6 @@ Str str_cat(Ctx *cx, const char *a, const char *b, const char *c)
     return str_n(cx, small, (size_t)(end - small));
 }
 
-bool str_is(Str s, const char *text)
-{
-    return s && strlen(text) == s->len && memcmp(s->s, text, s->len) == 0;
-}
-
 bool str_starts(Str s, const char *prefix)
 {
     size_t n = strlen(prefix);
