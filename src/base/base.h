@@ -108,7 +108,7 @@ Str str_of(Ctx *cx, const char *text); /* NUL-terminated */
 Str str_n(Ctx *cx, const void *text, size_t n);
 Str str_fmt(Ctx *cx, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Str str_cat(Ctx *cx, const char *a, const char *b,
-            const char *c);           /* one after the other: for names, made by the thousand */
+            const char *c); /* one after the other: for names, made by the thousand */
 /* False for NULL. Inline, as text is mostly a literal, whose length the compiler knows. */
 static inline bool str_is(Str s, const char *text)
 {

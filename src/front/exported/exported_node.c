@@ -343,12 +343,17 @@ static bool write_operator(ExScope *s, ExNode *n)
     return true;
 }
 
+/* Nearly all targets are, and none of those that are more than an operator. */
+static bool is_of_aten(Str target) { return str_starts(target, "torch.ops.aten."); }
+
 /* The statement of one call: regions, scans, wrapped operators and vmap have writers of their own,
  * any other target is an operator. */
 static bool write_node(ExScope *s, ExNode *n)
 {
     if (!read_named_args(s, &n->inputs, n))
         return false;
+    if (is_of_aten(n->target))
+        return write_operator(s, n);
     if (n->region || n->scan)
         return n->region ? ex_write_region(s, n) : ex_write_scan(s, n);
     if (ex_wraps(n->target))
@@ -414,6 +419,15 @@ static bool refuse_target(Exported *x, const ExNode *n, size_t row)
     return false;
 }
 
+/* False after an error. */
+static bool not_refused(Exported *x, const ExNode *n)
+{
+    for (size_t i = 0; i < COUNT(refused); i++)
+        if (str_starts(n->target, refused[i].target))
+            return refuse_target(x, n, i);
+    return true;
+}
+
 /* One entry of a graph's nodes. Assertions are counted and left out; a target that ONNX has nothing
  * for is refused here, at its own place. */
 bool ex_node(ExScope *s, Json *j)
@@ -426,13 +440,12 @@ bool ex_node(ExScope *s, Json *j)
         s->x->n_assertions += is_assertion(n.target);
         return true;
     }
-    n.region = ex_region(n.target);
-    n.scan = ex_scan(n.target);
+    bool plain = is_of_aten(n.target);
+    n.region = plain ? NULL : ex_region(n.target);
+    n.scan = plain ? NULL : ex_scan(n.target);
     Where here = { .up = cx->at, .kind = WHERE_OP, .name = n.target };
     cx->at = &here;
-    bool ok = true;
-    for (size_t i = 0; ok && i < COUNT(refused) && !is_known_region(n.target); i++)
-        ok = !str_starts(n.target, refused[i].target) || refuse_target(s->x, &n, i);
+    bool ok = plain || is_known_region(n.target) || not_refused(s->x, &n);
     ok = ok && write_node(s, &n);
     cx->at = here.up;
     return ok;
