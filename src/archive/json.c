@@ -376,7 +376,9 @@ static JsonTag begins(const Json *j)
 {
     Json ahead = { .text = j->text, .at = j->at };
     int c = after_space(&ahead);
-    if (c == ',' && !j->first && j->depth > 0) {
+    if (!j->first) {
+        if (c != ',' || j->depth == 0)
+            return J_END;
         ahead.at++;
         c = after_space(&ahead);
     }
@@ -390,7 +392,7 @@ static JsonTag begins(const Json *j)
 
 JsonTag json_peek(Json *j)
 {
-    JsonTag sure = j->first && !j->failed && !j->key ? begins(j) : J_END;
+    JsonTag sure = j->failed || j->key ? J_END : begins(j);
     if (sure != J_END)
         return sure;
     Json ahead = *j;
