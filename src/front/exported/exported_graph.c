@@ -222,6 +222,7 @@ bool ex_read_graph(ExScope *s, Json *j, ExGraph *out, const ExOperands *operands
 
 /* ---- the whole program ---- */
 
+/* The graph's own vectors and names go at once; the types are asked for inputs yet. */
 bool ex_graph(Exported *x, Json *j)
 {
     ExGraph g = { 0 };

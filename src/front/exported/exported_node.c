@@ -206,6 +206,8 @@ bool ex_result_name(ExScope *s, Str tag, Json *value, Str *name)
     return !str_is(kind, "as_name") || json_str(&at, name);
 }
 
+/* One result of a node becomes a target. One that is a list is a target too, whose members are
+ * assigned by a statement of their own: r->lists. */
 static bool read_result(ExScope *s, Json *j, ExResults *r)
 {
     Str tag, name = NULL;

@@ -244,6 +244,18 @@ static bool from_data(Str expr)
     return false;
 }
 
+/* A copy of n sizes, of which those that data decide are unknown. */
+static const RecordedDim *without_data(Ctx *cx, const RecordedDim *from, int n)
+{
+    RecordedDim *dim = mem_copy(cx, from, (size_t)n * sizeof *dim);
+    if (!dim)
+        return NULL;
+    for (int i = 0; i < n; i++)
+        if (dim[i].expr && from_data(dim[i].expr))
+            dim[i].expr = NULL;
+    return dim;
+}
+
 /* Keeps what the file records about the value of this name. In a loop's body u0 is another number
  * in each iteration, so a size that depends on u0 is kept as unknown there. */
 static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
@@ -255,13 +267,8 @@ static bool add_type(ExScope *s, const Json *j, Str name, const Recorded *r)
     int n = r->rank;
     if (r->what)
         n = r->dim != NULL;
-    RecordedDim *dim = s->repeated && n ? mem_copy(s->x->cx, r->dim, (size_t)n * sizeof *dim)
-                                        : NULL;
-    for (int i = 0; dim && i < n; i++)
-        if (dim[i].expr && from_data(dim[i].expr))
-            dim[i].expr = NULL;
-    if (dim)
-        known.dim = dim;
+    if (s->repeated && n)
+        known.dim = without_data(s->x->cx, r->dim, n);
     map_put(s->x->cx, &s->types, name, ex_shared(s->x, &known, sizeof known));
     return true;
 }
