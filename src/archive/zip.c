@@ -373,6 +373,15 @@ bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out)
     return crc_is(cx, e, (uint32_t)crc32_z(0, p, (size_t)b.len));
 }
 
+void zip_close(Ctx *cx, Zip *z)
+{
+    mem_give(cx, z->entry, z->n * sizeof *z->entry);
+    map_give(cx, &z->by_name);
+    z->entry = NULL;
+    z->last = NULL;
+    z->n = 0;
+}
+
 void zip_give(Ctx *cx, Slice s) { mem_give(cx, s.p, s.n + 1); }
 
 bool zip_check_crc(Ctx *cx, Zip *z, const ZipEntry *e)

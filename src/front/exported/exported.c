@@ -790,6 +790,7 @@ static bool load(Exported *x)
     if (!read || !ex_open_stores(x) || !read_inputs(x, &s, &ps) || !read_outputs(x, &s))
         return false;
     ex_close_stores(x);
+    zip_close(x->cx, x->zip);
     map_give(x->cx, &x->input_types);
     map_give(x->cx, &x->parts_of);
     x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */
