@@ -13,7 +13,7 @@ with open(os.path.join(oracle.TOP, "tests", "data", "operators.txt")) as f:
 NO_OPERATORS = {"aten::_floor_divide", "aten::get_pool_ceil_padding", "aten::getitem", "aten::scan", "onnx::Placeholder", "prim::ConstantChunk", "prim::ConstantSplit"}
 REFUSED = NO_OPERATORS | {
     # tensors that ONNX has not: sparse, nested, with memory of their own
-    "aten::to_sparse", "aten::_nested_tensor_from_mask", "aten::_nested_tensor_from_mask_left_aligned", "aten::to_padded_tensor", "prims::resize",
+    "aten::to_sparse", "prims::resize",
     # written for one kernel
     "aten::_convert_weight_to_int4pack_for_cpu",
     # no fixed number of corners

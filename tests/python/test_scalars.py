@@ -37,7 +37,7 @@ NOT_REACHED = {
     "aten::_scaled_dot_product_flash_attention", "aten::_scaled_dot_product_fused_attention_overrideable", "aten::_upsample_nearest_exact1d.vec",
     "aten::_upsample_nearest_exact3d.vec", "aten::embedding_renorm", "aten::fill_diagonal", "aten::floordiv", "aten::gradient.scalarrayarray",
     "aten::histogramdd", "aten::histogramdd.int_bins", "aten::norm.ScalarOpt_dim", "aten::norm.ScalarOpt_dim_dtype", "aten::norm.ScalarOpt_dtype",
-    "aten::quantized_lstm.data", "aten::scatter.value_reduce", "aten::to_padded_tensor", "aten::upsample_linear1d.vec", "aten::upsample_nearest1d.vec",
+    "aten::quantized_lstm.data", "aten::scatter.value_reduce", "aten::upsample_linear1d.vec", "aten::upsample_nearest1d.vec",
     "aten::upsample_nearest3d.vec", "aten::upsample_trilinear3d.vec",
 }
 

@@ -16,6 +16,7 @@ held() {
     rm -rf "$tree/tools" "$tree/docs/data"
     cp -r "$top/tools" "$tree/tools"
     cp -r "$top/docs/data" "$tree/docs/data"
+    chmod -R u+w "$tree"                            # the sources may be read-only
     for page; do
         for other; do cat "$top/$other" > "$tree/$other"; done
         sed "/<!-- $mark -->/,/<!-- .$mark -->/s/[1-9] |/0 |/" "$top/$page" > "$tree/$page"
