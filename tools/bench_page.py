@@ -156,16 +156,19 @@ def package(pt2onnx, rounds):
     environment = dict(os.environ, PYTHONPATH=str(TOP / "python"), PT2ONNX_LIBRARY=str(pt2onnx.parent / "libpt2onnx.so"))
     with tempfile.TemporaryDirectory() as there:
         def run(*words):
-            return json.loads(subprocess.run([sys.executable, *words], env=environment, check=True, capture_output=True, text=True).stdout.split("\n")[-2])
+            """What the program prints, and its peak: tools/measure.py stands between, as a child's begins with that of its parent."""
+            command = [sys.executable, "-I", "-S", TOP / "tools/measure.py", sys.executable, *words]
+            done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+            return json.loads(done.stderr.strip().split("\n")[-1]), json.loads(done.stdout)["peak"]
 
         def pair(alone, ours):
-            a, b = (run(TOP / "tools/peers.py", how, "resnet18", f"{there}/out.onnx", "1,3,224,224") for how in (alone, ours))
-            return b["cpu"] / a["cpu"], b["peak"] - a["peak"]
+            (a, a_peak), (b, b_peak) = (run(TOP / "tools/peers.py", how, "resnet18", f"{there}/out.onnx", "1,3,224,224") for how in (alone, ours))
+            return b["cpu"] / a["cpu"], b_peak - a_peak
         found = {}
         for alone, ours in (("trace", "pt2onnx"), ("export", "pt2onnx-export")):
             ratios, more = zip(*(pair(alone, ours) for _ in range(rounds)))
             found[alone] = [spread(ratios), max(more)]
-        found["import"] = spread([run("-c", IMPORT) for _ in range(rounds)])
+        found["import"] = spread([run("-c", IMPORT)[0] for _ in range(rounds)])
     return found
 
 
@@ -226,7 +229,7 @@ def table(data):
         if data.get("package"):
             ratio, more = data["package"][alone]
             lines.append(tables.line(f"`pt2onnx.export` of resnet18: times `{words}` alone", *own(with_spread(ratio))))
-            lines.append(tables.line(f"`pt2onnx.export` of resnet18: memory beyond it, MB", *own(short(more / 1e6))))
+            lines.append(tables.line(f"`pt2onnx.export` of resnet18: memory beyond it, MB", *own(f"{more / 1e6:.0f}")))
     if data.get("package"):
         lines.append(tables.line("`import pt2onnx`, without torch: milliseconds", *own(with_spread(data["package"]["import"]))))
     for kind, (size, _, slope, _) in sorted(data.get("growth", {}).items()):

@@ -12,7 +12,7 @@ with open(os.path.join(oracle.TOP, "tests", "data", "operators.txt")) as f:
 # No file holds these: they are functions and marks of an exporter.
 NO_OPERATORS = {"aten::_floor_divide", "aten::get_pool_ceil_padding", "aten::getitem", "aten::scan", "onnx::Placeholder", "prim::ConstantChunk", "prim::ConstantSplit"}
 REFUSED = NO_OPERATORS | {
-    # tensors that ONNX has not: sparse, nested, with memory of their own
+    # tensors that ONNX has not: sparse, with memory of their own
     "aten::to_sparse", "prims::resize",
     # written for one kernel
     "aten::_convert_weight_to_int4pack_for_cpu",
