@@ -43,7 +43,7 @@ TOLERANCE = 1e-4                    # of the largest absolute value
 SLOWEST = 1.03                      # our time, of the fastest other file's
 SLIM_MOST = 0.01                    # of our nodes
 LIMIT = 900                         # seconds for one step of one file
-RACES = 2
+RACES, MORE_RACES = 2, 4            # the second: at most, where ours and the others are apart
 SECONDS, FEWEST = 2, 8              # a race ends after so long, but not before so many rounds
 DATA = os.path.join(TOP, "docs", "data", "runtimes.json")
 
@@ -457,18 +457,19 @@ def summary(runs):
     return "\n".join(lines)
 
 
-def is_slow(times):
-    """Is ours slower than the fastest other file by more than SLOWEST, as the files are or through tools?"""
+def are_apart(times):
+    """Is ours slower or faster than the fastest other file by more than SLOWEST, as the files are or through tools?"""
     plain = {h: t for h, t in times.items() if "/" not in h}
-    return any(ratios(t).get("ours", 0) > SLOWEST for t in (plain, best(times)))
+    found = [ratios(t).get("ours", 1) for t in (plain, best(times))]
+    return max(found) > SLOWEST or min(found) < 1 / SLOWEST
 
 
 def raced(record, key, files, race_again):
-    """{how: least seconds} of two races. What looks slow races again, twice at most, as the machine may have been in the way: the least of all runs of
-    each file counts."""
+    """{how: least seconds} of two races. Files that are apart race again, whoever is ahead, as the machine may have been in the way: the least of all
+    runs of each file counts."""
     times = {}
-    for turn in range(RACES + 2):
-        if turn >= RACES and not is_slow(times):
+    for turn in range(RACES + MORE_RACES):
+        if turn >= RACES and not are_apart(times):
             break
         got = record.get(key + " again" * turn, race_again)
         if not isinstance(got, list):

@@ -52,14 +52,15 @@ def test_times_are_of_the_faster_other_file():
     assert runtimes.best({"ours": 3.0, "ts": 4.0, "ts/slim": 2.0, "ts/opt": 5.0}) == {"ours": 3.0, "ts": 2.0}
 
 
-def test_what_looks_slow_races_again(tmp_path):
+def test_files_that_are_apart_race_again(tmp_path):
     def found(*turns):
         left = list(turns)
         record = runtimes.Record(str(tmp_path / ("%d.jsonl" % len(os.listdir(str(tmp_path))))))
         return runtimes.raced(record, "key", ["ours", "ts"], lambda: left.pop(0)), len(left)
     assert found([1.0, 1.0], [1.1, 1.0], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
     assert found([1.1, 1.0], [1.2, 1.0], [1.0, 1.05], [0.5, 1.0]) == ({"ours": 1.0, "ts": 1.0}, 1)
-    assert found([1.1, 1.0], [1.2, 1.0], [1.3, 1.0], [1.05, 1.0], [1.0, 1.0]) == ({"ours": 1.05, "ts": 1.0}, 1)
+    assert found([0.9, 1.0], [0.9, 1.1], [1.0, 0.9], [0.5, 1.0]) == ({"ours": 0.9, "ts": 0.9}, 1)
+    assert found(*[[1.3, 1.0]] * 5, [1.05, 1.0], [1.0, 1.0]) == ({"ours": 1.05, "ts": 1.0}, 1)
     assert found("failed: x", [1.0, 1.0]) == ({}, 1)
 
 
