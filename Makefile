@@ -87,9 +87,9 @@ torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=
 	$(MAKE) --no-print-directory build
 	tools/torch_suite.py --python .venv-t113/bin/python --opset $(or $(OPSET),14) $(if $(SCRIPT),--script) $(if $(TEST),--test '$(TEST)') $(if $(AGAIN),--again) $(if $(LOST),--lost)
 
-fuzz:                   ## fuzz readers and whole conversions with libFuzzer, resumable: SECONDS=3600 in total, ONLY=script for one
+fuzz:                   ## fuzz readers and whole conversions with libFuzzer, resumable: SECONDS=3600 in total, ONLY=script for one, KEEP=1 fills the table of docs/testing.md
 	tools/setup fuzz
-	tools/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only '$(ONLY)')
+	tools/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep)
 
 bench:                  ## time and memory against cp, torch.onnx and pnnx; KEEP=1 fills README's table and docs/bench.md, ONLY=time|size|right|sizes|start|growth|weights|graphs|package for a part of it; COMPARE=COMMIT: what changed since
 	tools/setup bench

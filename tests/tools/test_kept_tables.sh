@@ -37,3 +37,4 @@ held() {
 held versus.py versus README.md README.zh-CN.md
 held runtimes.py runtimes README.md README.zh-CN.md
 held bench_page.py bench docs/bench.md
+held fuzz fuzz docs/testing.md
