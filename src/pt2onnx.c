@@ -302,7 +302,7 @@ static void lay_bare(Ctx *cx, Graph *g)
             v->node->in[0]->kind != OX_CONST || map_find(&used, v->node->in[0]))
             continue;
         Ox k = v->node->in[0];
-        if (k->name || k->k->name || k->k->derived || k->k->storage)
+        if (k->name || const_is_weight(k->k))
             continue;
         map_put(cx, &used, k, NULL);
         k->name = v->name;

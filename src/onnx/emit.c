@@ -200,7 +200,7 @@ static bool foldable(Ox v)
         return true;
     if (v->kind != OX_CONST || v->k->dtype == DT_STRING || const_numel(v->k) > FOLD_NUMEL)
         return false;
-    bool weight = v->k->name || v->k->storage || v->k->derived;
+    bool weight = const_is_weight(v->k);
     return !weight || ((dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) && v->k->rank <= 1) ||
         (!v->k->name && v->k->rank == 0);
 }

@@ -170,6 +170,9 @@ typedef struct Const {
     const void *storage; /* equal non-NULL pointers: the same storage in the file */
 } Const;
 
+/* Does a weight of the file go into k? What a program writes as numbers has none of these. */
+static inline bool const_is_weight(const Const *k) { return k->name || k->storage || k->derived; }
+
 int64_t numel_of_ints(int rank, const int64_t *dims); /* INT64_MAX where that is too small */
 int64_t const_numel(const Const *k);
 /* All elements, contiguous, into out (numel * dtype_size). Reads in tiles; for weights at write

@@ -176,12 +176,10 @@ static Str recipe_name(Ctx *cx, const Node *n)
     return NULL;
 }
 
-static bool is_weight(const Const *k) { return k->name || k->storage || k->derived; }
-
 static bool reads_weights(const Node *n)
 {
     for (int i = 0; i < n->n_in; i++)
-        if (is_const(n->in[i]) && is_weight(n->in[i]->k))
+        if (is_const(n->in[i]) && const_is_weight(n->in[i]->k))
             return true;
     return false;
 }
@@ -315,7 +313,7 @@ static bool may_fold(Rewrite *rw, const Node *n)
         if (!n->in[i] || map_find(&((const Waiting *)rw->arg)->costs, n->in[i]))
             continue;
         if (!is_const(n->in[i]) || n->in[i]->k->dtype == DT_STRING ||
-            (rw->o->keep_weights && is_weight(n->in[i]->k)))
+            (rw->o->keep_weights && const_is_weight(n->in[i]->k)))
             return false;
     }
     return true;
@@ -557,7 +555,7 @@ bool pass_weights(Graph *g, const TidyOptions *o)
 static bool was_narrowed(const Rewrite *rw, const Node *n)
 {
     return is_const(n->in[0]) && n->in[0]->k->dtype == rw->o->weights_type &&
-        is_weight(n->in[0]->k) && const_numel(n->in[0]->k) > LONE_NUMEL;
+        const_is_weight(n->in[0]->k) && const_numel(n->in[0]->k) > LONE_NUMEL;
 }
 
 /* Folds what legalising has made of a weight: nodes in an older form, where the type of the

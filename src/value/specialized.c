@@ -388,10 +388,7 @@ static const char *it_or(Ctx *cx, const Asked *a, Dim d)
     return text->len <= SHORT ? text->s : "a size that is computed from it";
 }
 
-static bool is_weight(Ox v)
-{
-    return v->kind == OX_CONST && (v->k->name || v->k->storage || v->k->derived);
-}
+static bool is_weight(Ox v) { return v->kind == OX_CONST && const_is_weight(v->k); }
 
 /* Is v an input, a weight, or one of them in another shape? */
 static bool is_given(Ox v)

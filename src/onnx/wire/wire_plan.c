@@ -171,8 +171,6 @@ static void see_graph(Wire *w, const Graph *g)
             see_node(w, g->nodes.at[i]);
 }
 
-static bool is_weight(const Const *k) { return k->name || k->derived || k->storage; }
-
 const Graph *wire_function_body(const Node *n)
 {
     if (n->domain && n->domain->len)
@@ -190,7 +188,7 @@ static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
         seen[v->id] = true;
         vec_push(w->cx, &w->inits,
                  (Init){ .v = v,
-                         .is_node = w->info->constant_nodes && !is_weight(v->k),
+                         .is_node = w->info->constant_nodes && !const_is_weight(v->k),
                          .user = w->user });
     }
     return true;

@@ -319,7 +319,7 @@ static View view_inputs(Rewrite *rw, const Node *n, const OpVersion *v)
         if (!x || !changes_in(h, n, v, i))
             continue;
         bool weight = is_const(x) && const_numel(x->k) >= WEIGHT_MIN;
-        seen.large |= weight && is_float32(x) && (x->k->name || x->k->storage || x->k->derived);
+        seen.large |= weight && is_float32(x) && const_is_weight(x->k);
         seen.narrow |= !is_const(x) && counts_as_narrow(h, x);
         seen.beyond |= beyond(rw, n, i);
         seen.ours |= is_float32(x) || map_find(&h->narrowed, x);

@@ -52,7 +52,7 @@ static Quantise *quantise_of(const Rewrite *rw) { return rw->arg; }
 static bool is_large(Ox v)
 {
     return is_const(v) && ox_dtype(v) == DT_FLOAT && const_numel(v->k) >= LEAST &&
-        (v->k->name || v->k->storage || v->k->derived);
+        const_is_weight(v->k);
 }
 
 /* The matrix that a product takes: a weight, as it is or turned round. */
