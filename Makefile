@@ -87,7 +87,7 @@ torch-suite:            ## PyTorch 1.13's exporter tests against pt2onnx: OPSET=
 	$(MAKE) --no-print-directory build
 	tools/torch_suite.py --python .venv-t113/bin/python --opset $(or $(OPSET),14) $(if $(SCRIPT),--script) $(if $(TEST),--test '$(TEST)') $(if $(AGAIN),--again) $(if $(LOST),--lost)
 
-fuzz:                   ## fuzz readers and whole conversions with libFuzzer, resumable: SECONDS=3600 in total, ONLY=script for one, KEEP=1 fills the table of docs/testing.md
+fuzz:                   ## fuzz readers and whole conversions with libFuzzer, resumable: SECONDS=3600 in total, ONLY=script,agree for some, KEEP=1 fills the table of docs/testing.md
 	tools/setup fuzz
 	tools/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep)
 
