@@ -60,7 +60,7 @@ runtimes:               ## nodes, tools and time of our files, and of torch.onnx
 	tools/setup runtimes
 	$(if $(READERS),tools/setup readers)
 	$(MAKE) --no-print-directory build
-	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(AGAIN),--again '$(AGAIN)') $(if $(KEEP),--keep) $(if $(READERS),--readers $(patsubst 1,'',$(READERS)))
+	$(T213) tools/runtimes.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(OPSETS),--opsets $(OPSETS)) $(if $(THREADS),--threads $(THREADS)) $(if $(RACES),--races $(RACES)) $(if $(AGAIN),--again '$(AGAIN)') $(if $(KEEP),--keep) $(if $(READERS),--readers $(patsubst 1,'',$(READERS)))
 
 quantised:              ## quantised models in ONNX Runtime and OpenVINO: layers on integers, errors, times of dynamic ones: ONLY=cnn,x86 ROUNDS=0
 	tools/setup quantised

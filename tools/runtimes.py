@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """How do our files run, beside those of torch.onnx's two exporters (ts, dy)? Each model of tools/runtime_models.py, as three files.
 
-    tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--rounds 40]
-    .. --rounds 0               no races, all else: a later run has only these left
+    tools/runtimes.py --pt2onnx build/pt2onnx [--only PATTERN,..] [--opsets 18] [--threads 1] [--races 8]
+    .. --races 0                no races, all else: a later run has only these left
     .. --keep                   the figures into docs/data/runtimes.json as well, and the table of both READMEs
     tools/runtimes.py --table   write that table from docs/data/runtimes.json; --check: is it there?
     tools/runtimes.py --pt2onnx build/pt2onnx --readers [--only PATTERN,..]     what other programs make of our files (tools/readers.py)
 
 Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
 optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
-too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the least time of a run, interleaved, as a ratio to the
+too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the time of a run, as a ratio to the
 faster of the two others, as the files are and, at the first opset, through onnxslim and the optimizer where these help; last, a line for each
-opset and number of threads: median and worst. A race is run twice (what memory a session gets moves its time by 2 %), of a few seconds each,
-each file in a process of its own. Resumable: exports and what was found out about a file are kept in the cache, a time for these files and this runtime; --again races anew.
+opset and number of threads: median and worst. Resumable: exports and what was found out about a file are kept in the cache, a time for these
+files and this runtime; --again races anew.
+
+A race is of a few seconds, each file in a process of its own, beside a copy of ours. What memory a process gets moves its time by 5 %, so there are
+several races, and what counts is the median of the ratios within them. Which other file is the fastest is said by one half of the races and its ratio by
+the other half, both ways: the fastest of several is the luckiest too, and would seem faster than it is. The copy shows what of a ratio is chance.
 Exit code 1 where ours fails a tool, is wrong, has more nodes left than the better of the others, or a slimmer takes more than 1 % of its nodes; with --readers
 where a reader fails or is wrong, does better with the file of ts (of dy where ts exports none), and KNOWN does not say why.
 """
@@ -43,8 +47,11 @@ TOLERANCE = 1e-4                    # of the largest absolute value
 SLOWEST = 1.03                      # our time, of the fastest other file's
 SLIM_MOST = 0.01                    # of our nodes
 LIMIT = 900                         # seconds for one step of one file
-RACES, MORE_RACES = 2, 4            # the second: at most, where ours and the others are apart
-SECONDS, FEWEST = 2, 8              # a race ends after so long, but not before so many rounds
+RACES = 8
+SECONDS, FEWEST = 2, 4              # a race ends after so long, but not before so many turns
+TURN = 0.05                         # seconds of a turn
+REST = 0.005                        # seconds between two turns, in which the threads of the one before stop to look for work
+COPY = "copy"                       # ours once more
 DATA = os.path.join(TOP, "docs", "data", "runtimes.json")
 
 
@@ -125,22 +132,27 @@ def look(path, values, kind):
 
 
 def take_turns(path, values, threads):
-    """One file, run for each line that comes in; says when it is ready, and then how long each run took. With one thread in processor time, which
-    others on the machine move less."""
+    """One file, run for each line that comes in; says when it is ready, and then the least time of the runs of each turn. The first run of a turn, which finds
+    the cache full of other files' weights, does not count. With one thread in processor time, which others on the machine move less."""
     import numpy
     import onnxruntime
     s = session(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL, threads)
     feeds = feeds_of(s, numpy.load(values))
     clock = time.process_time if threads == 1 else time.perf_counter
-    s.run(None, feeds)
-    print("ready", flush=True)
-    for _ in sys.stdin:
+
+    def run():
         start = clock()
         s.run(None, feeds)
-        print(clock() - start, flush=True)
+        return clock() - start
+    run()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        run()
+        first = run()
+        print(min([first] + [run() for _ in range(int(TURN / first))]), flush=True)
 
 
-def race(paths, values, threads, rounds):
+def race(paths, values, threads):
     """The least time of a run of each file. The files take turns, in an order that changes, each in a process of its own: of several sessions in one
     process the first is slower by 2 to 7 %, with the same file."""
     command = [sys.executable, os.path.abspath(__file__), "--turns"]
@@ -149,10 +161,9 @@ def race(paths, values, threads, rounds):
         if any(r.stdout.readline() != "ready\n" for r in runners):
             raise RuntimeError("one of the files does not run")
         times, order, began = [[] for _ in paths], random.Random(0), time.perf_counter()
-        for turn in range(rounds):
-            if turn >= FEWEST and time.perf_counter() - began > SECONDS:
-                break
+        while len(times[0]) < FEWEST or time.perf_counter() - began < SECONDS:
             for k in order.sample(range(len(paths)), len(paths)):
+                time.sleep(REST)
                 print(file=runners[k].stdin, flush=True)
                 times[k].append(float(runners[k].stdout.readline()))
         return [min(t) for t in times]
@@ -312,25 +323,46 @@ def cell(v):
     return "fails" if isinstance(v, str) and v != "ok" else str(v)
 
 
-def table(title, rows):
-    """rows: (model, {how: value})"""
-    lines = ["", "%-44s" % title + "".join("%9s" % h for h in HOWS)]
-    return "\n".join(lines + ["%-44s" % name + "".join("%9s" % cell(values.get(h)) for h in HOWS) for name, values in rows])
+def table(title, rows, columns=HOWS):
+    """rows: (model, {column: value})"""
+    lines = ["", "%-44s" % title + "".join("%9s" % c for c in columns)]
+    return "\n".join(lines + ["%-44s" % name + "".join("%9s" % cell(values.get(c)) for c in columns) for name, values in rows])
 
 
-def best(times):
-    """{how: the least of its times}, as it is or through a tool."""
-    out = {}
-    for how, t in times.items():
-        how = how.partition("/")[0]
-        out[how] = min(t, out.get(how, t))
-    return out
+def outcome(values):
+    """{model: ratio} with the median and the worst, as it is kept."""
+    values = {n: round(v, 4) for n, v in values.items()}
+    worst = max(values, key=values.get)
+    return {"median": round(statistics.median(values.values()), 4), "worst": values[worst], "model": worst, "models": values}
 
 
-def ratios(times):
-    """{how: seconds} as ratios to the fastest of the others; {} where there is nothing to compare."""
-    others = [t for h, t in times.items() if h != "ours"]
-    return {h: t / min(others) for h, t in times.items()} if others and "ours" in times else {}
+def fastest(races, files):
+    """The one that takes the least time beside ours, in the middle of the races."""
+    return min(files, key=lambda f: statistics.median(r[f] / r["ours"] for r in races))
+
+
+def ratio(races, ours, others):
+    """The time of the fastest of our files as a ratio to the fastest of the others, which one half of the races chooses and the other half times."""
+    half = races[::2], races[1::2]
+    found = []
+    for choose, judge in (half, half[::-1]):
+        mine, other = fastest(choose, ours), fastest(choose, others)
+        found.append(statistics.median(r[mine] / r[other] for r in judge))
+    return statistics.geometric_mean(found)
+
+
+def ratios(races, tools):
+    """{"ts": our time as a ratio to that file's, .., "faster": to the faster one's, "copy": to that of our own file once more}; {} where there is
+    nothing to compare. tools: each file as it is or through a tool, whichever is faster."""
+    files = {}                                                      # {"ours": ["ours", "ours/slim", ..], ..}
+    for f in races[0] if races else ():
+        if tools or "/" not in f:
+            files.setdefault(f.partition("/")[0], []).append(f)
+    others = {how: files[how] for how in HOWS[1:] if how in files}
+    if not others or "ours" not in files:
+        return {}
+    found = {how: ratio(races, files["ours"], theirs) for how, theirs in others.items()}
+    return {**found, "faster": ratio(races, files["ours"], sum(others.values(), [])), COPY: ratio(races, ["ours"], [COPY])}
 
 
 def failures(name, found, slim_left):
@@ -365,22 +397,21 @@ def report(opset, threads, results):
     for title, key in (("nodes as written", "written"), ("nodes left by a default session", "left"), ("off, without optimisation", "plain"),
                        ("off, in a default session", "default"), ("symbolic_shape_infer", "shapes"), ("SkipLayerNormalization by the optimizer", "skips")):
         print(table(title, rows(key)))
-    plain = {n: {h: t for h, t in r["times"].items() if "/" not in h} for n, r in results.items()}
     figures = {"left": least_left(results)}
-    for key, title, times in (("plain", "time, of the faster of ts and dy", plain),
-                              ("tools", "the same, through tools where they help", {n: best(r["times"]) for n, r in results.items()})):
-        if key == "tools" and not any("/" in h for r in results.values() for h in r["times"]):
+    for key, title in (("plain", "our time, of that of"), ("tools", "the same, through tools where they help")):
+        if key == "tools" and not any("/" in f for r in results.values() for race in r["races"] for f in race):
             continue
-        timed = [(n, ratios(t)) for n, t in times.items()]
-        print(table(title, timed))
-        ours = {n: round(t["ours"], 4) for n, t in timed if t}
-        if ours:
-            worst = max(ours, key=ours.get)
-            figures[key] = {"median": round(statistics.median(ours.values()), 4), "worst": ours[worst], "model": worst, "models": ours}
-            print("ours: median %.3f, worst %.3f" % (figures[key]["median"], ours[worst]))
-        short = [n for n, t in timed if t and t["ours"] > SLOWEST]
+        timed = {n: found for n, r in results.items() for found in [ratios(r["races"], key == "tools")] if found}
+        if not timed:
+            continue
+        print(table(title, timed.items(), (*HOWS[1:], "faster", COPY)))
+        figures[key] = outcome({n: t["faster"] for n, t in timed.items()})
+        print("ours: median %.3f, worst %.3f" % (figures[key]["median"], figures[key]["worst"]))
+        short = [n for n, t in timed.items() if t["faster"] > SLOWEST]
         if short:
             print("over %.2f: %s" % (SLOWEST, ", ".join(short)))
+        if key == "plain":
+            figures[COPY] = outcome({n: t[COPY] for n, t in timed.items()})
     print("\n%-44s%9s%9s" % ("part of our nodes that is left", "onnxslim", "onnxsim"))
     for n, r in results.items():
         print("%-44s%9s%9s" % (n, cell(r["slim"].get("onnxslim")), cell(r["slim"].get("onnxsim"))))
@@ -405,11 +436,11 @@ def least_left(results):
 WORDS = {
     "README.md": {"lead": "The files that result, in ONNX Runtime, beside those that torch.onnx's two exporters make of the same models (below 1: ours is faster):",
                   "head": "of the faster of torch.onnx's two exporters", "opset": "opset %s", "plain": "time, threads: %s; median of %d (worst)",
-                  "tools": "the same, each through onnxslim and the transformers optimizer", "left": "nodes that a session leaves, ours / the fewest",
+                  "tools": "the same, each through onnxslim and the transformers optimizer", "copy": "our file beside a copy of itself: what is chance", "left": "nodes that a session leaves, ours / the fewest",
                   "filled": "Filled by `make runtimes OPSETS=%s THREADS=%s KEEP=1`, with ONNX Runtime %s and torch %s."},
     "README.zh-CN.md": {"lead": "得到的文件在 ONNX Runtime 里，与 torch.onnx 的两个导出器对同样模型写出的文件相比（小于 1：我们的更快）：",
                         "head": "与 torch.onnx 两个导出器中较快者之比", "opset": "opset %s", "plain": "时间，线程数：%s；%d 个模型的中位数（最差）",
-                        "tools": "同上，各自先经过 onnxslim 和 transformers 优化器", "left": "会话留下的节点，我们的 / 最少的",
+                        "tools": "同上，各自先经过 onnxslim 和 transformers 优化器", "copy": "我们的文件与它自己的副本：多少是偶然", "left": "会话留下的节点，我们的 / 最少的",
                         "filled": "由 `make runtimes OPSETS=%s THREADS=%s KEEP=1` 填写，ONNX Runtime %s，torch %s。"},
 }
 
@@ -420,8 +451,10 @@ def readme_table(data, words):
     opsets, threads = (sorted({k[i] for k in runs}, key=int) for i in (0, 1))
     lines = [words["lead"], "", tables.line(words["head"], *(words["opset"] % v for v in opsets)), tables.rule(1 + len(opsets))]
     for t in threads:
-        for kind in ("plain", "tools"):
+        for kind in ("plain", "tools", COPY):
             found = [runs[v, t].get(kind) for v in opsets]
+            if not any(found):
+                continue
             title = words[kind] % (t, max(len(f["models"]) for f in found if f)) if kind == "plain" else words[kind]
             lines.append(tables.line(title, *("%.2f (%.2f, %s)" % (f["median"], f["worst"], f["model"]) if f else "–" for f in found)))
     left = [runs[v, threads[0]]["left"].values() for v in opsets]
@@ -450,32 +483,12 @@ def keep(runs):
 
 def summary(runs):
     """A line for each opset and number of threads."""
-    lines = ["", "%-22s%9s%9s  %-18s%9s%9s  %-18s%9s%9s" % ("opset / threads", "median", "worst", "", "tools", "worst", "", "left", "others")]
+    lines = ["", "%-22s%9s%9s  %-18s%9s%9s  %-18s%9s%9s  %-18s%9s%9s" % ("opset / threads", "median", "worst", "", "tools", "worst", "", COPY, "worst", "",
+                                                                         "left", "others")]
     for key, f in runs.items():
-        cells = [w for kind in ("plain", "tools") for w in ((f[kind]["median"], f[kind]["worst"], f[kind]["model"]) if kind in f else ("-", "-", ""))]
-        lines.append("%-22s%9s%9s  %-18s%9s%9s  %-18s" % (key, *cells) + "%9d%9d" % tuple(sum(n[i] for n in f["left"].values()) for i in (0, 1)))
+        cells = [w for kind in ("plain", "tools", COPY) for w in ((f[kind]["median"], f[kind]["worst"], f[kind]["model"]) if kind in f else ("-", "-", ""))]
+        lines.append(("%-22s" + 3 * "%9s%9s  %-18s") % (key, *cells) + "%9d%9d" % tuple(sum(n[i] for n in f["left"].values()) for i in (0, 1)))
     return "\n".join(lines)
-
-
-def are_apart(times):
-    """Is ours slower or faster than the fastest other file by more than SLOWEST, as the files are or through tools?"""
-    plain = {h: t for h, t in times.items() if "/" not in h}
-    found = [ratios(t).get("ours", 1) for t in (plain, best(times))]
-    return max(found) > SLOWEST or min(found) < 1 / SLOWEST
-
-
-def raced(record, key, files, race_again):
-    """{how: least seconds} of two races. Files that are apart race again, whoever is ahead, as the machine may have been in the way: the least of all
-    runs of each file counts."""
-    times = {}
-    for turn in range(RACES + MORE_RACES):
-        if turn >= RACES and not are_apart(times):
-            break
-        got = record.get(key + " again" * turn, race_again)
-        if not isinstance(got, list):
-            break
-        times = {h: min(t, times.get(h, t)) for h, t in zip(files, got)}
-    return times
 
 
 class Progress:
@@ -490,11 +503,18 @@ class Progress:
         self.done += 1
 
 
-def race_of(record, o, runners, values, threads):
-    """{how: least seconds}; {} without rounds, and where one of the files does not run, as what a tool has made may not."""
+def races_of(record, o, files, values, threads):
+    """[{how: seconds}, ..], a race each, with a copy of ours; [] where one of the files does not run, as what a tool has made may not."""
     import onnxruntime
-    key = o.again + "race apart %s %d %d " % (onnxruntime.__version__, threads, o.rounds) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
-    return raced(record, key, runners, lambda: own_process("--race", values, threads, o.rounds, *runners.values())) if o.rounds else {}
+    runners = {**files, COPY: files["ours"]} if "ours" in files else files
+    key = o.again + "race beside a copy %s %d " % (onnxruntime.__version__, threads) + " ".join("%s %s" % (h, digest(f)) for h, f in runners.items())
+    out = []
+    for turn in range(o.races):
+        got = record.get("%s %d" % (key, turn), lambda: own_process("--race", values, threads, *runners.values()))
+        if not isinstance(got, list):
+            return []
+        out.append(dict(zip(runners, got)))
+    return out
 
 
 def results_of(folder, record, o, name, opset, threads):
@@ -511,9 +531,9 @@ def results_of(folder, record, o, name, opset, threads):
         found = {h: look.get() for h, look in looks.items()}
     tools = opset == o.opsets[0]
     runners = variants(files, kind) if tools else files
-    times = race_of(record, o, runners, values, threads) or race_of(record, o, files, values, threads)
+    races = races_of(record, o, runners, values, threads) or races_of(record, o, files, values, threads)
     left = record.get("slim " + about["ours"], lambda: slimmed(files["ours"])) if tools and "ours" in files else {}
-    return {"found": found, "times": times, "slim": left}
+    return {"found": found, "races": races, "slim": left}
 
 
 # ---- readers ----
@@ -609,7 +629,7 @@ def main():
         take_turns(*sys.argv[2:4], int(sys.argv[4]))
         return 0
     if sys.argv[1:2] == ["--race"]:
-        print(json.dumps(race(sys.argv[5:], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
+        print(json.dumps(race(sys.argv[4:], sys.argv[2], int(sys.argv[3]))))
         return 0
     if sys.argv[1:2] == ["--through"]:
         print(json.dumps(through(*sys.argv[2:])))
@@ -624,15 +644,17 @@ def main():
     p.add_argument("--only", default="", metavar="PATTERN,..", help="parts of models' names")
     p.add_argument("--opsets", type=numbers, default=[18])
     p.add_argument("--threads", type=numbers, default=[1])
-    p.add_argument("--rounds", type=int, default=40)
+    p.add_argument("--races", type=int, default=RACES, metavar="N", help="of each model, at least two (%d); 0: none" % RACES)
     p.add_argument("--readers", nargs="?", const="", metavar="PATTERN,..", help="what other programs make of our files; parts of readers' names")
     o = p.parse_args()
     if o.table or o.check:
         return 0 if kept_table(o.check) else 1
     if o.keep and o.only:
         p.error("--keep is of all models")
-    if o.keep and not o.rounds:
-        p.error("--keep needs races: --rounds")
+    if o.races == 1 or o.races < 0:
+        p.error("--races: one half of them chooses, the other judges: at least two, or none")
+    if o.keep and not o.races:
+        p.error("--keep needs races: --races")
     import runtime_models
     from corpus import wanted
     o.pt2onnx = os.path.abspath(o.pt2onnx)
