@@ -168,6 +168,15 @@ static bool says_all(Ctx *cx, Ox shape)
     return true;
 }
 
+/* Has `from` as many elements as `to` whatever its sizes are? Not where a Squeeze between the two
+ * takes a size for 1 as its example was: a Reshape of [N,2] to [1,2] would ask for N = 1 anew. */
+static bool as_many(Ctx *cx, Ox from, Ox to)
+{
+    Dim have = type_numel(cx, from->type);
+    Dim want = type_numel(cx, to->type);
+    return !have || !want || dim_eq(cx, have, want) == YES;
+}
+
 /* Reshape(Reshape(x, a), b) -> Reshape(x, b), or x where b is the shape of x. */
 static bool join_reshape(Rewrite *rw, Node *n)
 {
@@ -181,7 +190,7 @@ static bool join_reshape(Rewrite *rw, Node *n)
     Ox from = joins ? x->node->in[0] : x;
     if (same_shape(rw->cx, from, n->out[0]))
         y = from;
-    else if (!joins)
+    else if (!joins || !as_many(rw->cx, from, n->out[0]))
         return true;
     else if (node_is(n, "Reshape") && says_all(rw->cx, n->in[1]))
         y = ox_make(g, "Reshape", INPUTS(from, n->in[1]), n->attr, (size_t)n->n_attr);

@@ -120,6 +120,19 @@ def test_a_traced_squeeze_does_what_its_example_did(tmp_path):
     assert "dimension 1 (M) is not 1, squeeze keeps it" in done.stderr and "If" not in nodes
 
 
+def test_a_size_that_was_1_is_asked_no_second_time(tmp_path):
+    class Product(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(4, 1))
+
+        def forward(self, x):
+            return x.squeeze(0) @ self.w
+    traced = torch.jit.trace(Product().eval(), torch.randn(1, 4))
+    done, _ = same(traced, tmp_path, [(torch.randn(1, 4),)], "-i", "x:float32[N,4]")
+    assert done.stderr.count("is 1") == 1
+
+
 def test_two_squeezes_that_become_one_node(tmp_path):
     class Twice(nn.Module):
         def forward(self, x, y):
