@@ -17,8 +17,8 @@ import oracle                                                           # noqa: 
 
 # A transposed matrix times a vector, which MatmulTransposeFusion of ONNX Runtime 1.31 computes wrongly: by itself, behind a cast, beside a
 # bias, a convolution and attention. Five pad zeros before a maximum, which Pad_Fusion makes padding of the MaxPool.
-# The last is the tanh Gelu of a number, which FastGelu refuses.
-ONCE_WRONG = [3635, 190, 2091, 3333, 3556, 4288, 697, 1100, 20462, 22322, 24176, 22520, 23633, 20103]
+# Then the tanh Gelu of a number, which FastGelu refuses, and a norm of casted integers, which LayerNormFusion takes for one of integers.
+ONCE_WRONG = [3635, 190, 2091, 3333, 3556, 4288, 697, 1100, 20462, 22322, 24176, 22520, 23633, 20103, 18326]
 
 
 @pytest.mark.parametrize("seed", ONCE_WRONG)
@@ -29,6 +29,28 @@ def test_programs_that_the_optimiser_made_wrong(seed):
 def test_what_a_file_says_it_assumes_is_no_find():
     """squeeze(0) of a dynamic size: the file says that it takes it for other than 1, which it is."""
     assert fusions.judge((oracle.PROGRAM, 23715)) == []
+
+
+class Normed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale, self.bias = (torch.nn.Parameter(torch.arange(n, n + 4.0)) for n in (1, 5))
+
+    def forward(self, x):
+        v = x.float()
+        off = v - v.mean(-1, keepdim=True)
+        return off / torch.sqrt(off.pow(2).mean(-1, keepdim=True) + 1e-5) * self.scale + self.bias
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8, torch.bool, torch.float16, torch.float64])
+@pytest.mark.parametrize("options", [("--opset", "16"), ("--opset", "16", "--dynamic"), ("--dynamic",)])
+def test_a_norm_of_casted_numbers_loads(tmp_path, options, dtype):
+    """LayerNormFusion of ONNX Runtime 1.31 leaves the Cast out."""
+    x = (torch.randn(3, 4, generator=torch.Generator().manual_seed(0)) * 5).to(dtype)
+    fusions.saved(Normed(), [x], str(tmp_path / "net.pt"))
+    oracle.converted(str(tmp_path / "net.pt"), str(tmp_path / "net.onnx"), *options)
+    s = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"), providers=["CPUExecutionProvider"])
+    numpy.testing.assert_allclose(s.run(None, {s.get_inputs()[0].name: x.numpy()})[0], Normed()(x).detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
 def losses(s, feeds, want, runs):

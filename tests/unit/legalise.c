@@ -282,6 +282,33 @@ static void the_gelu_of_a_number_has_an_axis(void **state)
     assert_ops(g, "Tanh");
 }
 
+/* (c - mean(c)) ** 2, of c = x or of c = Cast(x). */
+static Ox variance(Graph *g, DType of)
+{
+    Ox c = ox_cast(g, input(g, "x", of, 2), DT_FLOAT);
+    Ox mean = ox_g(g, "ReduceMean", c, ox_ints(g, (int64_t[]){ -1 }, 1));
+    return ox_g(g, "Pow", ox_g(g, "Sub", c, mean), ox_number(g, DT_FLOAT, 2));
+}
+
+/* ONNX Runtime would make a LayerNormalization of integers. */
+static void the_square_in_a_norm_of_casted_numbers_is_a_product(void **state)
+{
+    static const struct Case {
+        DType of;
+        bool ort;
+        const char *want;
+    } cases[] = {
+        { DT_INT64, true, "Cast ReduceMean Sub Mul" },
+        { DT_INT64, false, "Cast ReduceMean Sub Pow" },
+        { DT_FLOAT, true, "ReduceMean Sub Pow" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Graph *g = graph_of(*state);
+        legalised(g, variance(g, cases[i].of), 18, cases[i].ort);
+        assert_ops(g, cases[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +327,7 @@ int main(void)
         TEST(places_that_may_repeat_are_no_scatter_nd),
         TEST(sums_of_rows_are_work_for_one_thread),
         TEST(the_gelu_of_a_number_has_an_axis),
+        TEST(the_square_in_a_norm_of_casted_numbers_is_a_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

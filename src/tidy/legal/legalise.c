@@ -325,7 +325,18 @@ static Verdict legal_clip(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Pow before 12 takes two floats of one type. A whole, small exponent of an int is a product. */
+/* What stands off the mean of numbers that a Cast has made, as in a norm that a program spells out.
+ */
+static bool off_the_mean_of_a_cast(Ox v)
+{
+    Node *sub = made_by(v, "Sub");
+    Node *mean = sub ? made_by(sub->in[1], "ReduceMean") : NULL;
+    return mean && mean->in[0] == sub->in[0] && made_by(sub->in[0], "Cast");
+}
+
+/* Pow before 12 takes two floats of one type. A whole, small exponent of an int is a product, as is
+ * the square in a norm of casted numbers: ONNX Runtime 1.31's LayerNormFusion would leave the Cast
+ * out, and then not load what it has made. It does not know a Mul. */
 static Verdict legal_pow(Legal *l, Node *n, Ox *out)
 {
     Graph *g = n->graph;
@@ -333,6 +344,13 @@ static Verdict legal_pow(Legal *l, Node *n, Ox *out)
     Ox y = n->in[1];
     DType t = ox_dtype(x);
     double v;
+    bool square = ox_known_scalar(g, y, &v) && ox_rank(y) == 0 && v == 2;
+    if (l->ort && square && off_the_mean_of_a_cast(x)) {
+        out[0] = ox_g(g, "Mul", x, x);
+        return ox_ok(out[0]) ? CHANGED : REFUSED;
+    }
+    if (l->target >= 12)
+        return AS_IT_IS;
     if (dtype_is_float(t)) {
         if (t == ox_dtype(y))
             return AS_IT_IS;
@@ -518,7 +536,7 @@ static const LegalOp legal_ops[] = {
     { "Mod", 10, legal_mod },
     { "Mul", ONNX_LAST_TARGET + 1, legal_mul },
     { "Pad", 11, legal_pad },
-    { "Pow", 12, legal_pow },
+    { "Pow", ONNX_LAST_TARGET + 1, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
     { "Range", 11, legal_range },
     { "Reshape", 14, legal_reshape },
