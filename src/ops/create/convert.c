@@ -267,9 +267,10 @@ const OpRow ops_convert[] = {
                    "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, "
                    "bool copy=False) -> Tensor(b|a)",
                    .layout = LAYOUT_KEEPS),
-    VIEW(lower_to, NULL, NULL, PLAIN,
-         "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> "
-         "Tensor(a)"),
+    ITSELF_OR_COPY(
+        lower_to, shares_converted, PLAIN,
+        "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> "
+        "Tensor(a)"),
     ITSELF_OR_COPY(lower_same_or_copy, shares_converted, PLAIN,
                    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) "
                    "-> Tensor(b|a)",
