@@ -69,6 +69,8 @@ struct OpRow {
     SharesFn shares;        /* NULL: always */
     bool gives_itself;      /* where it shares memory it is its argument, not another view of it */
     bool repeats;           /* an element of its base may stand for several of its own */
+    bool conjugates;        /* turns PyTorch's conj bit over, of a complex base */
+    bool negates;           /* turns its neg bit over */
     JoinFn join;            /* NULL: never */
     RowLayout layout;       /* of what is no view */
     LayoutFn layout_of;     /* NULL: `layout` */
@@ -90,7 +92,7 @@ struct OpRow {
  *           .layout = LAYOUT_OWN_ORDER),
  *
  *     .layout, .layout_of   how its results lie in memory, unless as its arguments
- *     .repeats, .join       of a view, as the comments of OpRow say
+ *     .repeats, .join       of a view, as the comments of OpRow say; .conjugates, .negates too
  *     .derivative           its gradient, where its nodes do not have PyTorch's (docs/rules.md)
  *     .fills                it may write in place to what `expand` made */
 #define LOWER(fn, promo, k, ...) \

@@ -10,6 +10,8 @@
 /* The call whose first member v is. */
 static const OpCall *call_of(const View *v) { return (const OpCall *)v; }
 
+const OpRow *row_of_view(const View *v) { return call_of(v)->row; }
+
 /* The call once more, on what its base is now. */
 static Op again(Graph *g, const OpCall *call, Ox base)
 {

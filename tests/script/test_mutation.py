@@ -103,7 +103,8 @@ GIVEN_BACK = {
     "sum_to_size": "b.sum_to_size([b.size(0), 4, 3])", "einsum": "torch.einsum('ijk->kij', [b])", "broadcast": "torch.broadcast_tensors([b, x])[0]",
     "meshgrid": "torch.meshgrid([b[0, 0], b[0, 1]])[0]", "product": "torch.cartesian_prod([b.view(-1)])", "to": "b.to(x)", "atleast": "torch.atleast_2d([b])[0]",
     "copied": "torch.cat([b])", "unbound_copies": "torch.unbind_copy(b, 1)[0]", "split_copies": "torch.split_copy(b, 2, 1)[0]",
-    "one_number": "b[0, 0, 0].sum_to_size(torch.jit.annotate(List[int], []))", "padded": "torch.nn.functional.pad(b, [0, 0])", "turned": "torch.rot90(b, 0)", "repeated": "b.repeat([1, 1, 1])",
+    "one_number": "b[0, 0, 0].sum_to_size(torch.jit.annotate(List[int], []))", "padded": "torch.nn.functional.pad(b, [0, 0])", "turned": "torch.rot90(b, 0)",
+    "as_tensor": "torch.as_tensor(b)", "as_tensor_cast": "torch.as_tensor(b, dtype=torch.float64)", "repeated": "b.repeat([1, 1, 1])",
 }
 
 
@@ -111,6 +112,28 @@ GIVEN_BACK = {
 def test_what_is_given_back(view, tmp_path):
     said = [cell(GIVEN_BACK[view], WRITES[write], "alone", tmp_path, SIZES) for write in ("add_", "assign", "mask")]
     assert None in said and all(s in (None, "torch") for s in said), said
+
+
+BITS = """def forward(x):
+    y = x * 1.0
+    z = torch.view_as_complex(y).conj()
+    asked = [{asked}]
+    w = {resolved}
+    w.mul_(2)
+    return torch.tensor(asked), torch.real(w), y
+"""
+ASKED = ", ".join("%s.%s()" % (of, bit) for of in ("z", "z.conj()", "z.mH", "z.t().resolve_conj()", "z[0]", "z.real", "z.imag", "z.conj().imag")
+                  for bit in ("is_conj", "is_neg"))
+
+
+@pytest.mark.parametrize("resolved", ["z.resolve_conj()", "z.conj().resolve_conj()", "z.mH.resolve_conj()", "z.imag.resolve_neg()", "z.real.resolve_neg()"])
+def test_what_pytorch_resolves_is_a_copy(resolved, tmp_path):
+    """Its conj and neg bits are those of views that have been computed here."""
+    program = torch.jit.CompilationUnit(BITS.format(asked=ASKED, resolved=resolved)).forward
+    x = torch.arange(12.0).reshape(2, 3, 2)
+    program.save(str(tmp_path / "model.pt"))
+    oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[2,3,2]")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy().copy() for y in program(x.clone())])])
 
 
 SOME_VIEWS = ["itself", "slice", "step", "select", "transpose", "permute", "view", "reshape", "expand", "narrow", "unbind", "diagonal", "mask",

@@ -633,11 +633,42 @@ static Ox write_same(Op *op, Ox base, Ox part)
     return part;
 }
 
-/* Nothing here is kept as a flag: a conjugate has been computed. */
-static Value lower_never(Op *op)
+/* PyTorch's conj bit: does t read what another tensor holds as its conjugates? Here they have been
+ * computed, but what PyTorch resolves is a copy. */
+static bool is_conj(const Tensor *t)
+{
+    bool odd = false;
+    for (; t->base && dtype_is_complex(tensor_type(t)->dtype); t = t->base)
+        odd ^= row_of_view(t->view)->conjugates;
+    return odd;
+}
+
+/* Its neg bit, which the imaginary part of such a tensor has. */
+static bool is_neg(const Tensor *t)
+{
+    bool odd = false;
+    for (; t->base; t = t->base) {
+        const OpRow *row = row_of_view(t->view);
+        odd ^= row->negates || (row->lower == lower_imag && is_conj(t->base));
+    }
+    return odd;
+}
+
+static Value lower_is_conj(Op *op) { return val_bool(is_conj(arg_tensor(op, "self"))); }
+static Value lower_is_neg(Op *op) { return val_bool(is_neg(arg_tensor(op, "self"))); }
+
+static Tri shares_unless_conj(Op *op, Tensor *base, Ox read)
 {
     (void)op;
-    return val_bool(false);
+    (void)read;
+    return is_conj(base) ? NO : YES;
+}
+
+static Tri shares_unless_neg(Op *op, Tensor *base, Ox read)
+{
+    (void)op;
+    (void)read;
+    return is_neg(base) ? NO : YES;
 }
 
 static Ox lower_to_complex(Op *op)
@@ -786,16 +817,20 @@ const OpRow ops_complex[] = {
          "aten::view_as_complex(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_real, write_real, NULL, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)"),
     VIEW(lower_imag, write_imag, NULL, PLAIN, "aten::imag(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_conj, write_conj, NULL, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_conj_of_complex, write_conj, NULL, PLAIN,
-         "aten::_conj(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_neg_view, write_neg, NULL, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)"),
+    VIEW(lower_conj, write_conj, NULL, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)",
+         .conjugates = true),
+    VIEW(lower_conj_of_complex, write_conj, NULL, PLAIN, "aten::_conj(Tensor(a) self) -> Tensor(a)",
+         .conjugates = true),
+    VIEW(lower_neg_view, write_neg, NULL, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)",
+         .negates = true),
     ITSELF(lower_same, 0, PLAIN, "aten::conj_physical(Tensor self) -> Tensor"),
     LOWER(lower_conj, NULL, PLAIN, "aten::_conj_physical(Tensor self) -> Tensor"),
-    VIEW(lower_same, write_same, NULL, PLAIN, "aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_same, write_same, NULL, PLAIN, "aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
-    CALL(lower_never, NULL, PLAIN, "aten::is_conj(Tensor self) -> bool"),
-    CALL(lower_never, NULL, PLAIN, "aten::is_neg(Tensor self) -> bool"),
+    ITSELF_OR_COPY(lower_same, shares_unless_conj, PLAIN,
+                   "aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
+    ITSELF_OR_COPY(lower_same, shares_unless_neg, PLAIN,
+                   "aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
+    CALL(lower_is_conj, NULL, PLAIN, "aten::is_conj(Tensor self) -> bool"),
+    CALL(lower_is_neg, NULL, PLAIN, "aten::is_neg(Tensor self) -> bool"),
     ITSELF(lower_to_complex, DT_COMPLEX64, PLAIN,
            "aten::_cast_ComplexFloat(Tensor self, bool non_blocking=False) -> Tensor"),
     ITSELF(lower_to_complex, DT_COMPLEX128, PLAIN,
