@@ -89,6 +89,14 @@ static Ox lower_reduce(Op *op)
                                    : POISON;
 }
 
+/* PyTorch multiplies one axis after the other, and so none where its list is empty, which is all of
+ * them to the other reductions. */
+static Ox lower_prod(Op *op)
+{
+    bool none = arg_given(op, "dims") && arg_ints(op, "dims").n == 0;
+    return none ? as_asked(op, arg(op, "inp")) : lower_reduce(op);
+}
+
 /* sum((x - mean)^2) / max(n - correction, 0) */
 static Ox lower_var(Op *op)
 {
@@ -166,8 +174,8 @@ static Value lower_fft(Op *op)
     { .kind = ROW_CALL, .schema = (line), .call = lower_alias, .text = "aten::" aten }
 #define ONE(name) AS(name, "prims::" name "(Tensor self) -> Tensor")
 #define TWO(name) AS(name, "prims::" name "(Tensor self, Tensor other) -> Tensor")
-#define REDUCE(onnx, name)                 \
-    UNARY(lower_reduce, onnx, NULL, PLAIN, \
+#define REDUCE(fn, onnx, name)   \
+    UNARY(fn, onnx, NULL, PLAIN, \
           "prims::" name "(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor")
 #define HOW "*, ScalarType dtype, Device device, bool requires_grad"
 
@@ -273,10 +281,10 @@ const OpRow ops_prims[] = {
           "prims::split_dim(Tensor(a) a, int dim, SymInt outer_length) -> Tensor(a)"),
     LOWER(lower_convert, NULL, PLAIN,
           "prims::convert_element_type(Tensor a, ScalarType dtype) -> Tensor"),
-    REDUCE("ReduceSum", "sum"),
-    REDUCE("ReduceProd", "prod"),
-    REDUCE("ReduceMax", "amax"),
-    REDUCE("ReduceMin", "amin"),
+    REDUCE(lower_reduce, "ReduceSum", "sum"),
+    REDUCE(lower_prod, "ReduceProd", "prod"),
+    REDUCE(lower_reduce, "ReduceMax", "amax"),
+    REDUCE(lower_reduce, "ReduceMin", "amin"),
     LOWER(lower_var, NULL, PLAIN,
           "prims::var(Tensor inp, int[]? dims, float? correction=1, *, ScalarType? "
           "output_dtype=None) -> Tensor"),
