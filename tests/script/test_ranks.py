@@ -1,5 +1,7 @@
 """Results that have another rank in other runs: squeeze of a dynamic size, branches of an if, a list of sizes of dynamic length. The model may
 return them; whatever else asks for their rank makes them decided by an assumption, or is refused."""
+import re
+import zipfile
 from typing import List, Tuple
 
 import onnx
@@ -399,3 +401,43 @@ class Unbounded(nn.Module):
 
 def test_sizes_without_a_most_are_refused(tmp_path):
     assert "new_zeros of a list of sizes of which nothing says how many it has at most" in refused(Unbounded(), tmp_path, *WIDE)
+
+
+# t is set in one branch, with a rank that the running model decides, and again in a part of a later one. PyTorch's own printer gives the second
+# another name, which its language does not ask for.
+TWICE = """  def forward(self: {me}, x: Tensor) -> Tensor:
+    c = bool(torch.gt(torch.sum(x), 2))
+    if c:
+      a = torch.mul(x, 5)
+    else:
+      if bool(torch.gt(torch.select(x, 0, 0), 1)):
+        t = torch.mul(x, 2)
+      else:
+        t = torch.sum(x)
+      a = torch.mul(x, 3)
+    if bool(torch.gt(torch.select(x, 0, 1), 0)):
+      b = torch.mul(a, 2)
+    else:
+      if c:
+        t = torch.mul(x, 7)
+      b = torch.mul(a, 11)
+    return b
+"""
+
+
+def test_a_rank_that_one_branch_leaves_open_stays_there(tmp_path):
+    class Twice(nn.Module):
+        def forward(self, x):
+            return x
+    torch.jit.script(Twice()).save(str(tmp_path / "saved.pt"))
+    with zipfile.ZipFile(str(tmp_path / "saved.pt")) as saved, zipfile.ZipFile(str(tmp_path / "net.pt"), "w") as out:
+        for name in saved.namelist():
+            data = saved.read(name)
+            if name.endswith(".py"):
+                text = data.decode()
+                data = (text[:text.index("  def forward")] + TWICE.format(me=re.search(r"self: (\S+),", text).group(1))).encode()
+            out.writestr(name, data)
+    program = torch.jit.load(str(tmp_path / "net.pt"))
+    runs = [torch.tensor(x) for x in ([3.0, 1.0], [0.0, 1.0], [0.0, -1.0], [4.0, -1.0], [2.0, -5.0])]
+    oracle.converted(tmp_path / "net.pt", tmp_path / "net.onnx", "-i", "x:float32[2]")
+    oracle.run(tmp_path / "net.onnx", [([x.numpy()], [program(x).numpy()]) for x in runs])

@@ -292,10 +292,15 @@ static Value join_unset(Join *j, Value a, Value b)
     Value why = a.tag == V_UNINIT && a.any ? a : b;
     Ox x = any_rank(j, 0, a);
     Ox y = any_rank(j, 1, b);
-    if (!x || !y || !ox_ok(x) || !ox_ok(y) || ox_dtype(x) != ox_dtype(y))
-        return why;
     Unset *u = mem_copy(j->ev->cx, why.any, sizeof *u);
-    return u ? varying(j, (Value){ .tag = V_UNINIT, .any = u }, x, y) : val_poison();
+    if (!u)
+        return val_poison();
+    Value v = { .tag = V_UNINIT, .any = u };
+    if (x && y && ox_ok(x) && ox_ok(y) && ox_dtype(x) == ox_dtype(y))
+        return varying(j, v, x, y);
+    if (u->varies && !graph_sees(j->ev->g, u->varies))
+        u->varies = NULL; /* it is the branch's own */
+    return v;
 }
 
 /* What joining gives where the contents of one of the two tensors are not known. */
