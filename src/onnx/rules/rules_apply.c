@@ -377,17 +377,28 @@ static Ox operand(Run *run, const Tree *t, const OpVersion *v, const RuleVals *a
     }
 }
 
+/* The arguments of a call, the items of a list each by itself. In scratch memory. */
 static bool spread(Run *run, const Tree *t, RuleVals *out)
 {
+    RuleVal *args = scratch_array(run->cx, RuleVal, t->n_arg);
+    size_t n = 0;
+    if (!args)
+        return false;
     for (size_t i = 0; i < t->n_arg; i++) {
-        RuleVal v = eval(run, t->arg[i]);
-        if (is_poison(v))
+        args[i] = eval(run, t->arg[i]);
+        if (is_poison(args[i]))
             return false;
-        if (v.tag != RV_OXS)
-            vec_push(run->cx, out, v);
+        n += args[i].tag == RV_OXS ? args[i].oxs.n : 1;
+    }
+    out->at = scratch_array(run->cx, RuleVal, n);
+    if (!out->at)
+        return false;
+    for (size_t i = 0; i < t->n_arg; i++) {
+        if (args[i].tag != RV_OXS)
+            out->at[out->n++] = args[i];
         else
-            for (size_t k = 0; k < v.oxs.n; k++)
-                vec_push(run->cx, out, rv_ox(v.oxs.at[k]));
+            for (size_t k = 0; k < args[i].oxs.n; k++)
+                out->at[out->n++] = rv_ox(args[i].oxs.at[k]);
     }
     return true;
 }
@@ -435,7 +446,7 @@ static bool attribute(Run *run, const Setting *s, AttrKind kind, Attr *out)
 
 static bool attributes(Run *run, const Tree *t, const OpVersion *v, Attr **out)
 {
-    *out = new_array(run->cx, Attr, t->n_attr + 1);
+    *out = scratch_array(run->cx, Attr, t->n_attr + 1);
     if (!*out)
         return false;
     for (size_t i = 0; i < t->n_attr; i++) {
@@ -505,33 +516,54 @@ static bool call_operator(Run *run, const Tree *t, const RuleVals *args, Ox *out
     return ox_ok(out[0]);
 }
 
-/* Applies an operator with n results, which are all POISON after an error. An error in a user's
- * rule names the place in the user's file. */
-static bool call(Run *run, const Tree *t, Ox *out, size_t n)
+/* In scratch memory. False after an error. */
+static bool operands(Run *run, const Tree *t, const OpVersion *v, const RuleVals *args, OxList *out)
+{
+    Ox *in = scratch_array(run->cx, Ox, args->n);
+    *out = (OxList){ in, args->n };
+    if (!in)
+        return false;
+    for (size_t i = 0; i < args->n; i++) {
+        in[i] = operand(run, t, v, args, i);
+        if (in[i] && !ox_ok(in[i]))
+            return false;
+    }
+    return true;
+}
+
+/* Applies an operator with n results. An error in a user's rule names the place in the user's
+ * file. */
+static bool apply(Run *run, const Tree *t, Ox *out, size_t n)
 {
     RuleVals args = { 0 };
-    OxVals in = { 0 };
+    OxList in;
     Attr *attr;
     const OpVersion *v = t->domain ? NULL : onnx_version(onnx_op(run->cx, t->s->s), ONNX_NEWEST);
-    for (size_t i = 0; i < n; i++)
-        out[i] = POISON;
     if (!spread(run, t, &args) || !attributes(run, t, v, &attr))
         return false;
     if (is_operator(run, t))
         return call_operator(run, t, &args, out, n);
-    for (size_t i = 0; i < args.n; i++) {
-        Ox x = operand(run, t, v, &args, i);
-        if (x && !ox_ok(x))
-            return false;
-        vec_push(run->cx, &in, x);
-    }
+    if (!operands(run, t, v, &args, &in))
+        return false;
     if (t->domain)
-        return call_custom(run, t, (OxList)LIST(in), attr, out, n);
-    if (ox_make_n(run->env->g, t->s->s, (OxList)LIST(in), attr, t->n_attr, out, n))
+        return call_custom(run, t, in, attr, out, n);
+    if (ox_make_n(run->env->g, t->s->s, in, attr, t->n_attr, out, n))
         return true;
     if (run->rule->users)
         fail_is_theirs(run->cx, rule_position(run->cx, run->rule, t->at));
     return false;
+}
+
+/* The same; the results are all POISON after an error. What the operator is given is scratch of
+ * the call. */
+static bool call(Run *run, const Tree *t, Ox *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = POISON;
+    ArenaMark mark = scratch_begin(run->cx);
+    bool ok = apply(run, t, out, n);
+    scratch_end(run->cx, mark);
+    return ok;
 }
 
 /* The value of an expression; a poison tensor after an error. */
