@@ -1,24 +1,30 @@
 /* error.c - failing, and saying where.
  *
  * A position is a chain of Where records on the C stack. What outlives the stack - an error, a node
- * - keeps the chain interned: a Place is its innermost record and the number of the rest, so equal
- * chains are one number. */
+ * - keeps the chain interned, as the number of its innermost record, a Place, and the number of the
+ * rest, so equal chains are one number. */
 #include "base/internal.h"
 #include "base/limits.h"
 
 /* ---- places ---- */
 
-/* The hash lies beside the number, so that a search does not touch other places, nor growing the
- * table any. */
-typedef struct PlaceSlot {
-    SourceId id;
-    uint32_t hash;
-} PlaceSlot;
+/* A chain is its innermost place and the chain around that. The statements of a function are the
+ * same places however often it is called, so each place is kept once and a chain is two numbers. */
+typedef struct Chain {
+    SourceId up;
+    uint32_t own; /* number of a place */
+} Chain;
+
+/* Finds the number of an item in a list: one more than its index. */
+typedef struct Numbers {
+    uint32_t *slot; /* 0: free */
+    size_t nslot;
+} Numbers;
 
 typedef struct Places {
-    VEC(Place) at; /* number n is at[n - 1] */
-    PlaceSlot *slot;
-    size_t nslot;
+    VEC(Chain) chain; /* number n is at[n - 1]; so with the next */
+    VEC(Place) at;
+    Numbers chains, places;
     Map lines;      /* Text -> the lines that end before each block of it */
     uint32_t round; /* how often it was made or forgotten: Where.id holds in this one */
     uint32_t kinds; /* bit 1 << WhereKind: there is such a place */
@@ -35,83 +41,107 @@ static Places *places(Ctx *cx)
     return cx->places;
 }
 
+static void numbers_clear(Numbers *t)
+{
+    if (t->nslot)
+        memset(t->slot, 0, t->nslot * sizeof *t->slot);
+}
+
 /* The table's memory stays for the next evaluation. */
 void places_forget(Ctx *cx)
 {
     Places *ps = cx->places;
     if (!ps)
         return;
-    ps->at.n = 0;
+    ps->chain.n = ps->at.n = 0;
     ps->lines = (Map){ 0 };
     ps->kinds = 0;
     ps->round++;
-    if (ps->nslot)
-        memset(ps->slot, 0, ps->nslot * sizeof *ps->slot);
+    numbers_clear(&ps->chains);
+    numbers_clear(&ps->places);
+}
+
+static uint32_t *find_chain(const Places *ps, Chain c)
+{
+    size_t i = hash_also(c.up, c.own) & (ps->chains.nslot - 1);
+    for (; ps->chains.slot[i]; i = (i + 1) & (ps->chains.nslot - 1)) {
+        const Chain *at = &ps->chain.at[ps->chains.slot[i] - 1];
+        if (at->up == c.up && at->own == c.own)
+            break;
+    }
+    return &ps->chains.slot[i];
 }
 
 static bool place_same(const Place *a, const Place *b)
 {
-    return a->up == b->up && a->kind == b->kind && a->name == b->name && a->type == b->type &&
-        a->text == b->text && a->start == b->start && a->end == b->end;
+    return a->start == b->start && a->end == b->end && a->name == b->name && a->text == b->text &&
+        a->type == b->type && a->kind == b->kind;
 }
 
-static uint32_t place_hash(const Place *p)
+static uint64_t place_hash(const Place *p)
 {
-    uint64_t words[] = {
-        p->up, p->kind, (uintptr_t)p->name, (uintptr_t)p->type, (uintptr_t)p->text, p->start, p->end
-    };
-    return (uint32_t)hash_bytes(words, sizeof words, 0);
+    uint64_t h = hash_also(p->kind, (uintptr_t)p->name);
+    h = hash_also(h, (uintptr_t)p->type);
+    h = hash_also(h, (uintptr_t)p->text);
+    return hash_also(h, (uint64_t)p->start << 32 | p->end);
 }
 
-static PlaceSlot *find_slot(const Places *ps, const Place *p, uint32_t hash)
+static uint32_t *find_place(const Places *ps, const Place *p)
 {
-    size_t i = hash & (ps->nslot - 1);
-    for (; ps->slot[i].id; i = (i + 1) & (ps->nslot - 1)) {
-        const PlaceSlot *s = &ps->slot[i];
-        if (s->hash == hash && place_same(&ps->at.at[s->id - 1], p))
+    size_t i = place_hash(p) & (ps->places.nslot - 1);
+    for (; ps->places.slot[i]; i = (i + 1) & (ps->places.nslot - 1))
+        if (place_same(&ps->at.at[ps->places.slot[i] - 1], p))
             break;
-    }
-    return &ps->slot[i];
+    return &ps->places.slot[i];
 }
 
-static PlaceSlot *free_slot(const Places *ps, uint32_t hash)
+/* Two thirds are taken of those that may be. */
+static bool is_full(const Numbers *t, size_t n)
 {
-    size_t i = hash & (ps->nslot - 1);
-    while (ps->slot[i].id)
-        i = (i + 1) & (ps->nslot - 1);
-    return &ps->slot[i];
+    return (n + 1) * 3 > t->nslot * 2 || n >= UINT32_MAX;
 }
 
-static bool grow(Ctx *cx, Places *ps)
+/* Twice as many slots, all of them free. False without memory; so also where the error on the way,
+ * which has a place of its own, has done it. */
+static bool grow(Ctx *cx, Numbers *t)
 {
-    if ((ps->at.n + 1) * 3 <= ps->nslot * 2)
-        return true;
-    size_t nslot = ps->nslot ? ps->nslot * 2 : 256;
-    PlaceSlot *slot = new_array(cx, PlaceSlot, nslot);
-    PlaceSlot *old = ps->slot;
-    size_t old_n = ps->nslot; /* an error just now has interned its place */
-    if (!slot || old_n >= nslot)
-        return old_n >= nslot;
-    ps->slot = slot;
-    ps->nslot = nslot;
-    for (size_t i = 0; i < old_n; i++)
-        if (old[i].id)
-            *free_slot(ps, old[i].hash) = old[i];
-    mem_give(cx, old, old_n * sizeof *old);
+    Numbers old = *t;
+    size_t nslot = old.nslot ? old.nslot * 2 : 256;
+    uint32_t *slot = new_array(cx, uint32_t, nslot);
+    if (!slot || t->nslot != old.nslot)
+        return false;
+    mem_give(cx, old.slot, old.nslot * sizeof *slot);
+    *t = (Numbers){ slot, nslot };
     return true;
 }
 
-static SourceId place_intern(Ctx *cx, Place p)
+/* 0 without memory. */
+static uint32_t place_intern(Ctx *cx, Places *ps, const Place *p)
 {
-    Places *ps = places(cx);
-    if (ps->at.n >= UINT32_MAX || !grow(cx, ps))
-        return p.up;
-    uint32_t hash = place_hash(&p);
-    PlaceSlot *slot = find_slot(ps, &p, hash);
-    ps->kinds |= 1u << p.kind;
-    if (!slot->id && vec_push(cx, &ps->at, p))
-        *slot = (PlaceSlot){ (SourceId)ps->at.n, hash };
-    return slot->id ? slot->id : p.up;
+    if (is_full(&ps->places, ps->at.n) && grow(cx, &ps->places))
+        for (uint32_t i = 0; i < ps->at.n; i++)
+            *find_place(ps, &ps->at.at[i]) = i + 1;
+    if (is_full(&ps->places, ps->at.n))
+        return 0;
+    uint32_t *slot = find_place(ps, p);
+    ps->kinds |= 1u << p->kind;
+    if (!*slot && vec_push(cx, &ps->at, *p))
+        *slot = (uint32_t)ps->at.n;
+    return *slot;
+}
+
+/* c.up without memory. */
+static SourceId chain_intern(Ctx *cx, Places *ps, Chain c)
+{
+    if (is_full(&ps->chains, ps->chain.n) && grow(cx, &ps->chains))
+        for (uint32_t i = 0; i < ps->chain.n; i++)
+            *find_chain(ps, ps->chain.at[i]) = i + 1;
+    if (c.own == 0 || is_full(&ps->chains, ps->chain.n))
+        return c.up;
+    uint32_t *slot = find_chain(ps, c);
+    if (!*slot && vec_push(cx, &ps->chain, c))
+        *slot = (uint32_t)ps->chain.n;
+    return *slot ? *slot : c.up;
 }
 
 /* The stack is walked outermost first, by reversing the list in place for a moment, from w up to
@@ -140,7 +170,8 @@ SourceId where_intern(Ctx *cx)
     SourceId id = known ? known->id : 0;
     Where *outer = reversed(cx->at, known, NULL);
     for (Where *w = outer; w; w = w->up) {
-        id = place_intern(cx, (Place){ id, w->kind, w->name, w->type, w->text, w->start, w->end });
+        Place own = { w->name, w->type, w->text, w->start, w->end, w->kind };
+        id = chain_intern(cx, ps, (Chain){ id, place_intern(cx, ps, &own) });
         w->id = id;
         w->round = ps->round;
     }
@@ -149,16 +180,29 @@ SourceId where_intern(Ctx *cx)
     return id;
 }
 
+static const Chain *chain(Ctx *cx, SourceId id)
+{
+    return id && cx->places && id <= cx->places->chain.n ? &cx->places->chain.at[id - 1] : NULL;
+}
+
 const Place *place(Ctx *cx, SourceId id)
 {
-    return id && cx->places && id <= cx->places->at.n ? &cx->places->at.at[id - 1] : NULL;
+    const Chain *c = chain(cx, id);
+    return c ? &cx->places->at.at[c->own - 1] : NULL;
+}
+
+const Place *place_up(Ctx *cx, SourceId *id)
+{
+    const Chain *c = chain(cx, *id);
+    *id = c ? c->up : 0;
+    return place(cx, *id);
 }
 
 static Str innermost(Ctx *cx, SourceId id, WhereKind kind)
 {
     if (!cx->places || !(cx->places->kinds & 1u << kind))
         return NULL;
-    for (const Place *p = place(cx, id); p; p = place(cx, p->up))
+    for (const Place *p = place(cx, id); p; p = place_up(cx, &id))
         if (p->kind == kind)
             return p->name;
     return NULL;
@@ -257,7 +301,7 @@ bool place_own_pos(Ctx *cx, const Place *p, Pos *out) { return own_pos(cx, p, ou
 
 static bool innermost_pos(Ctx *cx, SourceId id, Pos *out, bool line_only)
 {
-    for (const Place *p = place(cx, id); p; p = place(cx, p->up))
+    for (const Place *p = place(cx, id); p; p = place_up(cx, &id))
         if (own_pos(cx, p, out, line_only))
             return true;
     return false;

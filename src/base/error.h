@@ -65,16 +65,17 @@ typedef struct Where {
     uint32_t round;
 } Where;
 
+/* One record of a chain, by itself. */
 typedef struct Place {
-    SourceId up;
-    WhereKind kind;
     Str name, type;
     const Text *text;
     uint32_t start, end;
+    WhereKind kind;
 } Place;
 
-SourceId where_intern(Ctx *cx);           /* the chain at cx->at; equal chains get equal ids */
-const Place *place(Ctx *cx, SourceId id); /* NULL for 0 */
+SourceId where_intern(Ctx *cx);               /* the chain at cx->at; equal chains get equal ids */
+const Place *place(Ctx *cx, SourceId id);     /* its innermost record; NULL for 0 */
+const Place *place_up(Ctx *cx, SourceId *id); /* that of the chain around *id, which *id becomes */
 Str place_module(Ctx *cx, SourceId id); /* "layer1.0.conv1": innermost module path, NULL outside */
 Str place_names(
     Ctx *cx, SourceId id); /* "/layer1/layer1.0": innermost WHERE_NAMES, NULL when there is none */

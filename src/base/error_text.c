@@ -16,12 +16,13 @@ typedef struct Frame {
 static Frame frame_at(Ctx *cx, SourceId id)
 {
     Frame f = { 0 };
-    for (const Place *p = place(cx, id); p; p = place(cx, p->up)) {
+    for (const Place *p = place(cx, id); p; p = place_up(cx, &id)) {
         if (!f.has_pos)
             f.has_pos = place_own_pos(cx, p, &f.pos);
         if (p->kind == WHERE_FUNCTION) {
             f.function = p->name;
-            f.up = p->up;
+            place_up(cx, &id);
+            f.up = id;
             break;
         }
     }
@@ -106,7 +107,7 @@ static void put_place(Ctx *cx, Buf *b, SourceId id, const char *indent)
  * the position. */
 static void put_actor(Ctx *cx, Buf *b, SourceId id)
 {
-    for (const Place *p = place(cx, id); p; p = place(cx, p->up)) {
+    for (const Place *p = place(cx, id); p; p = place_up(cx, &id)) {
         if (p->kind == WHERE_FUNCTION)
             return;
         if (p->name && (p->kind == WHERE_OP || (p->kind == WHERE_RECORD && !p->text))) {

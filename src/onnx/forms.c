@@ -48,7 +48,8 @@ static const FormRow form_rows[] = {
  * nowhere. */
 static Str origin_op(Ctx *cx, const Node *n)
 {
-    for (const Place *p = place(cx, n->at); p; p = place(cx, p->up))
+    SourceId at = n->at;
+    for (const Place *p = place(cx, at); p; p = place_up(cx, &at))
         if (p->kind == WHERE_OP)
             return p->name;
     return n->name;

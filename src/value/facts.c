@@ -232,7 +232,7 @@ static const char *text_or_none(Str s) { return s ? s->s : ""; }
 static Str place_text(Ctx *cx, SourceId at)
 {
     Buf b = buf_new(cx);
-    for (const Place *p = place(cx, at); p; p = place(cx, p->up))
+    for (const Place *p = place(cx, at); p; p = place_up(cx, &at))
         buf_fmt(&b, "%s %s %u\n", text_or_none(p->name),
                 text_or_none(p->text ? p->text->name : NULL), p->start);
     return buf_done(&b);

@@ -256,9 +256,10 @@ Ox last_axes_swapped(Graph *g, Ox v)
  * called. */
 static Str operator_of(Ctx *cx, const Node *n)
 {
-    const Place *p = place(cx, n->at);
     Str name = n->name;
-    for (; p && p->kind == WHERE_OP; p = place(cx, p->up))
+    SourceId at = n->at;
+    const Place *p = place(cx, at);
+    for (; p && p->kind == WHERE_OP; p = place_up(cx, &at))
         name = p->name;
     return name;
 }

@@ -216,7 +216,7 @@ static void put_attr(Wire *w, const Node *n, const Attr *a)
 
 static Str module_type(Ctx *cx, SourceId at)
 {
-    for (const Place *p = place(cx, at); p; p = place(cx, p->up))
+    for (const Place *p = place(cx, at); p; p = place_up(cx, &at))
         if (p->kind == WHERE_MODULE)
             return p->type;
     return NULL;
