@@ -56,8 +56,10 @@ void *mem_dense(Ctx *cx, size_t size); /* of few bytes, beside others of its kin
                                           What is gone through often, in order of making */
 void *mem_array(Ctx *cx, size_t n,
                 size_t size); /* NULL (E_MEMORY or E_LIMIT set) when n*size is too much */
-#define new(cx, T)          ((T *)mem_alloc((cx), sizeof(T)))
-#define new_array(cx, T, n) ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
+#define new(cx, T) ((T *)mem_alloc((cx), sizeof(T)))
+/* The first bytes of a T, whose other fields nobody looks at. */
+#define new_part(cx, T, bytes) ((T *)mem_alloc((cx), (bytes)))
+#define new_array(cx, T, n)    ((T *)mem_array((cx), (size_t)(n), sizeof(T)))
 void *mem_copy(Ctx *cx, const void *from, size_t n);
 /* Zeroed memory of a call that runs, such as its arguments: gone at scratch_end, which takes what
  * scratch_begin gave. They nest. What is to outlive the call is copied. mem_scratch as mem_array.

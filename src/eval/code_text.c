@@ -315,7 +315,7 @@ static void print_assign(Printer *p, const Stmt *s)
         print_local(p, s->target[i]);
     }
     buf_str(p->out, s->unpack ? "," : "");
-    if (s->type) {
+    if (!s->n_values && s->type) {
         buf_str(p->out, " : ");
         type_expr_print(p->out, s->type);
     }

@@ -53,7 +53,8 @@ typedef struct Arg {
     Expr *value;
 } Arg;
 
-/* Which fields are set follows from the kind; no other field may be read. */
+/* Which fields are set follows from the kind; no other field may be read. An expression has memory
+ * for the fields of the kind that it was made with, so it is not copied whole. */
 struct Expr {
     ExprKind kind;
     uint32_t start, end; /* in the text of the function it stands in */
@@ -69,12 +70,13 @@ struct Expr {
         uint32_t slot;
         Value value;
         struct Function *fn;
-        struct { /* ATTR, INDEX, TUPLE_SLICE, NEG, BINARY, NAME (name) */
+        struct { /* NEG; ATTR (a, name), BINARY; NAME (name), INDEX (a, b); TUPLE_SLICE (a, lo, hi)
+                  */
             Expr *a;
             union {
                 struct {
-                    Expr *b;
                     Str name;
+                    Expr *b;
                 };
                 struct {
                     int64_t lo, hi;
@@ -141,15 +143,18 @@ struct Stmt {
     StmtKind kind;
     uint32_t start, end;
     uint32_t n_target;
-    uint32_t *target; /* slots: of ASSIGN; FOR's variable; WITH's `as` */
-    Expr *value;      /* right side, condition, iteration count, with's expression */
-    uint32_t n_values;
+    uint32_t *target;     /* slots: of ASSIGN; FOR's variable; WITH's `as` */
+    Expr *value;          /* right side, condition, iteration count, with's expression */
+    const StmtMeta *meta; /* never NULL */
+    uint32_t n_values;    /* ASSIGN: not 0 of a, b = x, y */
     uint32_t parts; /* ASSIGN: a later statement takes the list apart into so many; 0: none does */
     union {
         struct { /* ASSIGN, EXPR */
-            const TypeExpr *type;
-            Expr **values; /* instead of value: a, b = x, y */
-            bool unpack;   /* take the value apart, though there is one target: a, = x */
+            union {
+                const TypeExpr *type; /* declared; NULL: none is */
+                Expr **values;        /* of n_values, instead of value */
+            };
+            bool unpack; /* take the value apart, though there is one target: a, = x */
         };
         struct { /* SET_ATTR: object.attr = value */
             Expr *object;
@@ -160,7 +165,6 @@ struct Stmt {
         };
         struct Function *def; /* DEF */
     };
-    const StmtMeta *meta; /* never NULL */
 };
 
 /* What a file recorded as the type of a result or an input. recorded_type makes a Type of it. */
@@ -306,10 +310,11 @@ typedef struct Program {
 
 /* ---- program.c ---- */
 
-Expr *expr_new(Ctx *cx, ExprKind kind);
-Stmt *stmt_new(Ctx *cx, StmtKind kind); /* with an empty meta */
-StmtMeta *stmt_meta(Ctx *cx, Stmt *s);  /* its own, to be filled in */
-bool stmt_has_blocks(const Stmt *s);    /* body and other, of which one may be empty */
+Expr *expr_new(Ctx *cx, ExprKind kind);  /* a kind that it gets later must not have more fields */
+Stmt *stmt_new(Ctx *cx, StmtKind kind);  /* the same; with an empty meta */
+Stmt *stmt_copy(Ctx *cx, const Stmt *s); /* of one that lies on the C stack: with an empty meta */
+StmtMeta *stmt_meta(Ctx *cx, Stmt *s);   /* its own, to be filled in */
+bool stmt_has_blocks(const Stmt *s);     /* body and other, of which one may be empty */
 
 /* ---- code_text.c ---- */
 

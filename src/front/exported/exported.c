@@ -489,13 +489,20 @@ static Stmt *statement(Exported *x, StmtKind kind, Expr *value)
     return s;
 }
 
+/* e, made as an X_ATTR, is this attribute of the model. */
+static void set_attribute(Exported *x, Expr *e, Str name)
+{
+    if (!x->self)
+        x->self = ex_local(x, 0);
+    e->kind = X_ATTR;
+    e->a = x->self;
+    e->name = name;
+}
+
 static Expr *attribute(Exported *x, Str name)
 {
     Expr *e = ex_expr(x, X_ATTR);
-    if (!x->self)
-        x->self = ex_local(x, 0);
-    e->a = x->self;
-    e->name = name;
+    set_attribute(x, e, name);
     return e;
 }
 
@@ -539,7 +546,7 @@ static bool load_parts(Exported *x, const Spec *s, Str name, uint32_t from, ExSt
         }
         if (!ex_state(x, store, inner, str_is(s->tag, "parameter"), s->persistent, &index))
             return false;
-        *part.value = *attribute(x, inner);
+        set_attribute(x, part.value, inner);
     }
     return true;
 }

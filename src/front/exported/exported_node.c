@@ -312,7 +312,8 @@ static bool write_part(ExScope *s, ExNode *n)
                     .from = a[0].value->slot,
                     .to = r.targets.slot.at[0],
                     .name = a[1].value->s,
-                    .value = ex_expr(x, X_NONE) };
+                    .value = ex_expr(x, X_ATTR) };
+    part.value->kind = X_NONE; /* for now */
     ex_place(x, ex_assign(s, part.value, &r.targets, false), n);
     return vec_push(x->cx, &x->parts, part);
 }

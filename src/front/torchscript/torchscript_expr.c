@@ -40,6 +40,8 @@ static bool find_local(Parser *p, Scope *s, Str name, uint32_t *slot)
     return true;
 }
 
+bool scope_find(Parser *p, Str name, uint32_t *slot) { return find_local(p, p->scope, name, slot); }
+
 bool scope_declare(Parser *p, Str name, uint32_t *slot)
 {
     uintptr_t known = (uintptr_t)map_get(&p->scope->slot, name);
@@ -201,7 +203,7 @@ static bool at_number(const Parser *p)
  * start: where the number begins, at its sign if there is one. */
 static Expr *number(Parser *p, uint32_t start, bool negative)
 {
-    Expr *e = expr_make(p, X_FLOAT, start, p->lx.tok.end);
+    Expr *e = expr_make(p, X_COMPLEX, start, p->lx.tok.end);
     double sign = negative ? -1 : 1, v;
     if (at(p, TOK_INT)) {
         uint64_t i = p->lx.tok.i;
@@ -211,11 +213,11 @@ static Expr *number(Parser *p, uint32_t start, bool negative)
         e->i = negative ? (int64_t)(0 - i) : (int64_t)i;
         v = (double)i;
     } else if (imaginary(p, &v)) {
-        e->kind = X_COMPLEX;
         e->c[0] = 0;
         e->c[1] = sign * v;
         return next(p) ? e : NULL;
     } else {
+        e->kind = X_FLOAT;
         if (at(p, TOK_FLOAT))
             v = p->lx.tok.f;
         else
@@ -413,21 +415,20 @@ static bool operator(Parser *p, Expr **e)
             return false;
     }
     bool called = at(p, TOK_LPAREN);
-    Expr made = { .kind = X_OP, .start = start };
+    Str op = NULL;
     if (torch && called && n == 1)
-        made.op = aten_name(p, part[0]);
+        op = aten_name(p, part[0]);
     else if (torch && called && n == 2 && part[0] == p->word[W_autograd])
-        made.op = aten_name(p, part[1]);
+        op = aten_name(p, part[1]);
     else if (!torch && called && n >= 2)
-        made.op = str_fmt(p->cx, "%s::%s", part[0]->s, part[1]->s);
-    if (!made.op) {
+        op = str_fmt(p->cx, "%s::%s", part[0]->s, part[1]->s);
+    if (!op) {
         p->lx = before;
         return true;
     }
-    if (n == 3)
-        made.overload = part[2];
-    *e = new(p->cx, Expr);
-    **e = made;
+    *e = expr_make(p, X_OP, start, 0);
+    (*e)->op = op;
+    (*e)->overload = n == 3 ? part[2] : NULL;
     return call_args(p, *e);
 }
 
@@ -436,7 +437,7 @@ static Expr *name(Parser *p)
 {
     uint32_t slot;
     bool builtin = lex_followed_by(&p->lx, "(") && map_get(p->builtin, p->lx.tok.s);
-    if (!builtin && find_local(p, p->scope, p->lx.tok.s, &slot)) {
+    if (!builtin && scope_find(p, p->lx.tok.s, &slot)) {
         Expr *e = make_of_token(p, X_LOCAL);
         if (e)
             e->slot = slot;
@@ -542,17 +543,17 @@ static bool bound(Parser *p, int64_t *out)
 /* subscript := '[' expr ']' | '[' bound ':' bound ']' */
 static Expr *subscript(Parser *p, Expr *base)
 {
-    Expr *e = expr_make(p, X_INDEX, base->start, 0), *index;
+    Expr *e = expr_make(p, X_TUPLE_SLICE, base->start, 0), *index;
     if (!next(p) || !(index = parse_expr(p)))
         return NULL;
     if (at(p, TOK_COLON)) {
         if (index->kind != X_INT)
             return fail_now(p, "a tuple slice has constant bounds"), NULL;
-        e->kind = X_TUPLE_SLICE;
         e->lo = index->i;
         if (!next(p) || !bound(p, &e->hi))
             return NULL;
     } else {
+        e->kind = X_INDEX;
         e->b = index;
     }
     e->a = base;

@@ -45,13 +45,6 @@ static bool expect_word(Parser *p, int w)
 static bool block(Parser *p, Block *out);
 static Function *function(Parser *p, Scope *outer, Str owner);
 
-static Stmt *make_stmt(Parser *p, StmtKind kind, uint32_t start)
-{
-    Stmt *s = stmt_new(p->cx, kind);
-    s->start = start;
-    return s;
-}
-
 /* The header of a compound statement ends here. */
 static bool colon(Parser *p, Stmt *s)
 {
@@ -69,7 +62,8 @@ static bool if_stmt(Parser *p, Stmt *s)
         return next(p) && expect(p, TOK_COLON, "':'") && block(p, &s->other);
     if (!at_word(p, W_elif))
         return true;
-    Stmt *inner = make_stmt(p, S_IF, here(p));
+    Stmt *inner = stmt_new(p->cx, S_IF);
+    inner->start = here(p);
     if (!deeper(p) || !if_stmt(p, inner))
         return false;
     p->depth--;
@@ -220,6 +214,13 @@ static bool set_attribute(Parser *p, Stmt *s, Expr *left)
     return next(p) && assigned_values(p, s) && end_of_line(p, s, s->end);
 }
 
+static bool end_of_assignment(Parser *p, Stmt *s)
+{
+    if (at(p, TOK_ASSIGN))
+        return fail_now(p, "write a chain of assignments as two assignments");
+    return end_of_line(p, s, s->end);
+}
+
 /* assignment := exprlist '=' exprlist | WORD ',' '=' expr      the right side is read first, so its
  * names are the old ones */
 static bool assignment(Parser *p, Stmt *s, size_t from, bool comma)
@@ -237,9 +238,26 @@ static bool assignment(Parser *p, Stmt *s, size_t from, bool comma)
         if (!target_of(p, p->exprs.at[from + i], &s->target[i]))
             return false;
     p->exprs.n = from;
-    if (at(p, TOK_ASSIGN))
-        return fail_now(p, "write a chain of assignments as two assignments");
-    return end_of_line(p, s, s->end);
+    return end_of_assignment(p, s);
+}
+
+/* WORD '=' exprlist. Most statements are of this form, so no expression is made of the left
+ * side. */
+static bool assign_name(Parser *p, Stmt *s)
+{
+    Str name = p->lx.tok.s;
+    s->kind = S_ASSIGN;
+    s->n_target = 1;
+    s->target = new(p->cx, uint32_t);
+    bool known = scope_find(p, name, s->target);
+    return next(p) && next(p) && assigned_values(p, s) &&
+        (known || scope_declare(p, name, s->target)) && end_of_assignment(p, s);
+}
+
+static bool at_assigned_name(const Parser *p)
+{
+    return at(p, TOK_WORD) && lex_followed_by(&p->lx, "=") && !lex_followed_by(&p->lx, "==") &&
+        !map_get(p->reserved, p->lx.tok.s) && !map_get(p->refused, p->lx.tok.s);
 }
 
 /* annotated := WORD ':' type '=' expr */
@@ -261,6 +279,8 @@ static bool simple_stmt(Parser *p, Stmt *s)
 {
     size_t from = p->exprs.n;
     bool comma;
+    if (at_assigned_name(p))
+        return assign_name(p, s);
     if (!exprlist(p, &comma))
         return false;
     if (at(p, TOK_ASSIGN))
@@ -275,7 +295,8 @@ static bool simple_stmt(Parser *p, Stmt *s)
 /* stmt := 'pass' | return | if | for | while | with | fork_body | simple */
 static Stmt *stmt(Parser *p)
 {
-    Stmt *s = make_stmt(p, S_PASS, here(p));
+    Stmt made = { .kind = S_PASS, .start = here(p) }; /* its kind is not yet known */
+    Stmt *s = &made;
     Str w = at(p, TOK_WORD) ? p->lx.tok.s : NULL;
     bool done;
     if (ctx_failed(p->cx))
@@ -298,7 +319,7 @@ static Stmt *stmt(Parser *p)
         done = next(p) && end_of_line(p, s, s->start + 4);
     else
         done = simple_stmt(p, s);
-    return done ? s : NULL;
+    return done ? stmt_copy(p->cx, s) : NULL;
 }
 
 /* block := NEWLINE INDENT stmt { stmt } DEDENT */
@@ -376,6 +397,7 @@ static Function *function(Parser *p, Scope *outer, Str owner)
     p->scope = &scope;
     bool done = function_rest(p, f);
     p->scope = before;
+    map_give(p->cx, &scope.slot);
     f->n_slot = (uint32_t)scope.names.n;
     f->slot_name = scope.names.at;
     f->capture = scope.captures.at;
@@ -694,6 +716,8 @@ static CodeFile *parse(Ctx *cx, const Text *text)
     while (!at(&p, TOK_END))
         if (ctx_failed(cx) || !definition(&p, file))
             return NULL;
+    mem_give(cx, p.exprs.at, p.exprs.cap * sizeof *p.exprs.at);
+    mem_give(cx, p.stmts.at, p.stmts.cap * sizeof *p.stmts.at);
     return ctx_failed(cx) ? NULL : file;
 }
 

@@ -109,7 +109,9 @@ static inline void *copy_last(Parser *p, const void *list, size_t from, uint32_t
 
 /* ---- torchscript_expr.c ---- */
 
-bool scope_declare(Parser *p, Str name, uint32_t *slot); /* in p->scope */
+/* Is there a local of this name in p->scope? scope_declare makes it one. */
+bool scope_find(Parser *p, Str name, uint32_t *slot);
+bool scope_declare(Parser *p, Str name, uint32_t *slot);
 const TypeExpr *parse_type(Parser *p);
 Expr *parse_expr(Parser *p);
 Expr *expr_make(Parser *p, ExprKind kind, uint32_t start, uint32_t end);
