@@ -20,12 +20,13 @@ typedef enum {
 } FileKind;
 
 typedef struct ZipEntry {
-    Str name;
-    uint64_t at; /* of the data, from the start of the source; 0 until zip_bytes looked (local
-                    headers are read late) */
+    const char *name; /* NUL-terminated, of zip_open's own: an archive has many, asked for rarely */
+    uint64_t at;      /* of the data, from the start of the source; 0 until zip_bytes looked (local
+                         headers are read late) */
     uint64_t header, packed, size;
     uint32_t crc;
-    uint16_t method; /* 0 stored, 8 deflated */
+    uint16_t method;   /* 0 stored, 8 deflated */
+    uint16_t name_len; /* without the NUL */
 } ZipEntry;
 
 typedef struct Zip {
@@ -33,8 +34,11 @@ typedef struct Zip {
     uint64_t off, size; /* where the archive lies in src (nested archives) */
     uint64_t directory; /* where the central directory begins: no record reaches beyond */
     ZipEntry *entry;
-    size_t n; /* in the order of the central directory; keep arena */
-    Map by_name;
+    size_t n;    /* in the order of the central directory; keep arena */
+    char *names; /* of all entries */
+    size_t names_size, names_used;
+    uint32_t *slot; /* by hash of the name: one more than the number of an entry, or 0 */
+    size_t nslot;
     const ZipEntry *last; /* found: records are mostly asked for in their order */
     Str root;             /* the common top folder with its slash, "" when there is none */
 } Zip;
@@ -42,8 +46,11 @@ typedef struct Zip {
 /* Reads the central directory only. NULL after an error (not a zip, cut short, overlapping, zip64
  * nonsense, duplicate names). */
 Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size);
-const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name); /* full name; NULL: not there */
-const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest); /* root + rest */
+const ZipEntry *zip_find(const Zip *z, const char *name);   /* full name; NULL: not there */
+const ZipEntry *zip_find_in_root(Zip *z, const char *rest); /* root + rest */
+const ZipEntry *zip_find_in(Zip *z, const char *folder,
+                            const char *rest);     /* root + folder + rest */
+bool zip_in_root(const Zip *z, const ZipEntry *e); /* does its name begin with the root? */
 MUST_USE bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *e,
                         Bytes *out); /* lazy content; deflated ones get a SRC_DEFLATED */
 MUST_USE bool zip_slice(

@@ -216,16 +216,16 @@ static FileKind not_zip(Ctx *cx, Slice head, uint64_t size)
 
 /* ---- ZIP archives ---- */
 
-static bool has(Ctx *cx, Zip *z, const char *rest) { return zip_find_in_root(cx, z, rest) != NULL; }
+static bool has(Zip *z, const char *rest) { return zip_find_in_root(z, rest) != NULL; }
 
 /* A record below this folder of the root. */
 static bool has_under(const Zip *z, const char *folder, const char *suffix)
 {
-    size_t root = z->root->len;
+    size_t n = strlen(suffix);
     for (size_t i = 0; i < z->n; i++) {
-        Str name = z->entry[i].name;
-        if (str_starts(name, z->root->s) && strncmp(name->s + root, folder, strlen(folder)) == 0 &&
-            str_ends(name, suffix))
+        const ZipEntry *e = &z->entry[i];
+        if (zip_in_root(z, e) && strncmp(e->name + z->root->len, folder, strlen(folder)) == 0 &&
+            n <= e->name_len && strcmp(e->name + e->name_len - n, suffix) == 0)
             return true;
     }
     return false;
@@ -237,8 +237,8 @@ static void find_root(Ctx *cx, Zip *z)
 {
     static const char *const markers[] = { "data.pkl", "archive_format", "model.json" };
     for (size_t m = 0; z->root->len == 0 && m < COUNT(markers); m++)
-        for (size_t i = 0; i < z->n && !has(cx, z, markers[m]); i++) {
-            const char *name = z->entry[i].name->s;
+        for (size_t i = 0; i < z->n && !has(z, markers[m]); i++) {
+            const char *name = z->entry[i].name;
             const char *slash = strchr(name, '/');
             if (slash && strcmp(slash + 1, markers[m]) == 0) {
                 z->root = str_n(cx, name, (size_t)(slash - name) + 1);
@@ -249,7 +249,7 @@ static void find_root(Ctx *cx, Zip *z)
 
 static FileKind exported(Ctx *cx, Zip *z)
 {
-    const ZipEntry *marker = zip_find_in_root(cx, z, "archive_format");
+    const ZipEntry *marker = zip_find_in_root(z, "archive_format");
     Slice s;
     if (!zip_slice(cx, z, marker, &s))
         return FILE_OTHER;
@@ -269,7 +269,7 @@ static FileKind exported(Ctx *cx, Zip *z)
 static FileKind saved(Ctx *cx, Zip *z)
 {
     uint8_t head[HEAD];
-    const ZipEntry *e = zip_find_in_root(cx, z, "data.pkl");
+    const ZipEntry *e = zip_find_in_root(z, "data.pkl");
     size_t n = e->size < sizeof head ? (size_t)e->size : sizeof head;
     Bytes b;
     if (!zip_bytes(cx, z, e, &b) || !bytes_read(cx, b, 0, head, n))
@@ -282,32 +282,32 @@ static FileKind saved(Ctx *cx, Zip *z)
 static FileKind in_zip(Ctx *cx, Zip *z)
 {
     bool code = has_under(z, "code/", "");
-    bool pickle = has(cx, z, "data.pkl");
-    if (has(cx, z, "archive_format"))
+    bool pickle = has(z, "data.pkl");
+    if (has(z, "archive_format"))
         return exported(cx, z);
-    if (has(cx, z, "serialized_exported_program.json"))
+    if (has(z, "serialized_exported_program.json"))
         return FILE_PT2_OLD;
-    if (has(cx, z, "model.json") && !pickle)
+    if (has(z, "model.json") && !pickle)
         return FILE_TORCHSCRIPT;
-    if (pickle && !code && has(cx, z, "bytecode.pkl"))
+    if (pickle && !code && has(z, "bytecode.pkl"))
         return other(cx, "only mobile bytecode is in this file, its source was stripped",
                      "convert the model that it was made from. " SAVE_IT);
-    if (pickle && (code || has(cx, z, "constants.pkl")))
+    if (pickle && (code || has(z, "constants.pkl")))
         return FILE_TORCHSCRIPT;
     if (pickle)
         return saved(cx, z);
-    if (has_under(z, ".data/ts_code/", "") || has(cx, z, ".data/extern_modules"))
+    if (has_under(z, ".data/ts_code/", "") || has(z, ".data/extern_modules"))
         return other(cx, "this is a torch.package archive",
                      "load it with torch.package and save the module in it. " SAVE_IT);
     if (has_under(z, "MAR-INF/", ""))
         return other(cx, "this is a TorchServe archive (.mar)",
                      "unzip it and convert the model inside");
-    if (has(cx, z, "version") || has(cx, z, ".data/version"))
+    if (has(z, "version") || has(z, ".data/version"))
         return other(cx, "this archive holds no model: saving it probably failed",
                      "look for an error of the save, and save it again");
     if (has_under(z, "", ".npy"))
         return other(cx, "these are NumPy arrays (.npz), not a model", NULL);
-    if (has(cx, z, "model.weights.h5"))
+    if (has(z, "model.weights.h5"))
         return other(cx, "this is a Keras model, not a PyTorch one", NULL);
     return other(cx, "this ZIP archive holds no saved PyTorch program",
                  "if it packs a model together with other files, unzip it first");

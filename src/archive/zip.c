@@ -117,6 +117,7 @@ static bool read_end(Ctx *cx, const Zip *z, End *e)
         return fail(cx, E_FORMAT, "the ZIP64 end record is missing");
     if (!has64 && (this_disk != 0 || first_disk != 0 || n_here != n_all))
         return fail(cx, E_FORMAT, "the ZIP archive is split over several files");
+    mem_give(cx, tail, n);
     if (e->directory > e->at || e->size > e->at - e->directory)
         return fail(cx, E_FORMAT, "the ZIP archive's directory lies outside the archive");
     return true;
@@ -150,20 +151,29 @@ static bool widen(ZipEntry *e, Slice extra)
 static bool entry_fits(Ctx *cx, const Zip *z, const ZipEntry *e)
 {
     uint64_t begins, ends;
-    if (!uadd_ok(e->header, LOCAL_SIZE + (uint64_t)e->name->len, &begins) ||
+    if (!uadd_ok(e->header, LOCAL_SIZE + (uint64_t)e->name_len, &begins) ||
         !uadd_ok(begins, e->packed, &ends) || ends > z->directory)
-        return fail(cx, E_FORMAT, "record %s lies outside the archive", e->name->s);
+        return fail(cx, E_FORMAT, "record %s lies outside the archive", e->name);
     if (e->method == STORED && e->packed != e->size)
-        return fail(cx, E_FORMAT, "record %s is stored, but its two sizes differ", e->name->s);
+        return fail(cx, E_FORMAT, "record %s is stored, but its two sizes differ", e->name);
     if (e->method == DEFLATED && e->size / DEFLATE_RATIO > e->packed)
         return fail(cx, E_FORMAT,
-                    "record %s claims to unpack %llu bytes to %llu, which deflate cannot",
-                    e->name->s, (unsigned long long)e->packed, (unsigned long long)e->size);
+                    "record %s claims to unpack %llu bytes to %llu, which deflate cannot", e->name,
+                    (unsigned long long)e->packed, (unsigned long long)e->size);
     return true;
 }
 
+/* The next of z->names. */
+static const char *keep_name(Zip *z, Slice name)
+{
+    char *at = z->names + z->names_used;
+    memcpy(at, name.p, name.n);
+    z->names_used += name.n + 1;
+    return at;
+}
+
 /* One entry; *e has a NULL name for a folder. */
-static bool read_entry(Ctx *cx, const Zip *z, Cursor *c, size_t i, ZipEntry *e)
+static bool read_entry(Ctx *cx, Zip *z, Cursor *c, size_t i, ZipEntry *e)
 {
     uint32_t sig = cur_u32(c);
     cur_take(c, 4); /* versions */
@@ -187,14 +197,15 @@ static bool read_entry(Ctx *cx, const Zip *z, Cursor *c, size_t i, ZipEntry *e)
         return false;
     if (name_len == 0 || memchr(name.p, 0, name_len))
         return fail(cx, E_FORMAT, "entry %zu of the ZIP archive has a damaged name", i);
-    e->name = str_n(cx, name.p, name_len);
+    e->name = keep_name(z, name);
+    e->name_len = name_len;
     if (flags & FLAG_ENCRYPTED)
-        return fail(cx, E_FORMAT, "record %s is encrypted", e->name->s);
+        return fail(cx, E_FORMAT, "record %s is encrypted", e->name);
     if (!widen(e, extra))
-        return fail(cx, E_FORMAT, "record %s has a damaged ZIP64 field", e->name->s);
+        return fail(cx, E_FORMAT, "record %s has a damaged ZIP64 field", e->name);
     if (!entry_fits(cx, z, e))
         return false;
-    if (str_ends(e->name, "/"))
+    if (name.p[name_len - 1] == '/')
         e->name = NULL;
     return true;
 }
@@ -220,34 +231,78 @@ static bool check_overlap(Ctx *cx, const Zip *z)
     for (size_t i = 1; i < z->n; i++) {
         const ZipEntry *a = order[i - 1];
         const ZipEntry *b = order[i];
-        if (a->header + LOCAL_SIZE + a->name->len + a->packed > b->header)
-            return fail(cx, E_FORMAT, "records %s and %s overlap", a->name->s, b->name->s);
+        if (a->header + LOCAL_SIZE + a->name_len + a->packed > b->header)
+            return fail(cx, E_FORMAT, "records %s and %s overlap", a->name, b->name);
+    }
+    mem_give(cx, order, z->n * sizeof *order);
+    return true;
+}
+
+/* ---- names ---- */
+
+/* A name in three parts, so that none need be put together to look for a record in a folder. */
+typedef struct Name {
+    const char *part[3];
+} Name;
+
+static bool is_called(const ZipEntry *e, Name name)
+{
+    const char *at = e->name;
+    for (size_t i = 0; i < COUNT(name.part); i++) {
+        size_t n = strlen(name.part[i]);
+        if (strncmp(at, name.part[i], n) != 0)
+            return false;
+        at += n;
+    }
+    return *at == 0;
+}
+
+/* The slot of the entry called so, or the free one where it belongs. */
+static uint32_t *find_slot(const Zip *z, Name name)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < COUNT(name.part); i++)
+        for (const char *c = name.part[i]; *c; c++)
+            hash = hash_also(hash, (unsigned char)*c);
+    size_t i = hash & (z->nslot - 1);
+    while (z->slot[i] && !is_called(&z->entry[z->slot[i] - 1], name))
+        i = (i + 1) & (z->nslot - 1);
+    return &z->slot[i];
+}
+
+/* At most two thirds of the slots are taken. */
+static bool index_entries(Ctx *cx, Zip *z)
+{
+    z->nslot = 8;
+    while (z->nslot * 2 < z->n * 3)
+        z->nslot *= 2;
+    z->slot = new_array(cx, uint32_t, z->nslot);
+    if (!z->slot)
+        return false;
+    for (size_t i = 0; i < z->n; i++) {
+        const char *name = z->entry[i].name;
+        uint32_t *slot = find_slot(z, (Name){ { "", "", name } });
+        if (*slot)
+            return fail(cx, E_FORMAT, "the archive holds two records named %s", name);
+        *slot = (uint32_t)(i + 1);
     }
     return true;
 }
 
-static bool index_entries(Ctx *cx, Zip *z)
+bool zip_in_root(const Zip *z, const ZipEntry *e)
 {
-    for (size_t i = 0; i < z->n && !ctx_failed(cx); i++) {
-        ZipEntry *e = &z->entry[i];
-        if (map_find(&z->by_name, e->name))
-            return fail(cx, E_FORMAT, "the archive holds two records named %s", e->name->s);
-        map_put(cx, &z->by_name, e->name, e);
-    }
-    return !ctx_failed(cx);
+    return strncmp(e->name, z->root->s, z->root->len) == 0;
 }
 
-/* The first folder of entry 0, when all records lie in it. */
-static Str common_root(Ctx *cx, const Zip *z)
+/* Makes the first folder of entry 0 the root, when all records lie in it. */
+static void find_root(Ctx *cx, Zip *z)
 {
-    const char *slash = z->n ? strchr(z->entry[0].name->s, '/') : NULL;
-    if (!slash)
-        return str_of(cx, "");
-    Str root = str_n(cx, z->entry[0].name->s, (size_t)(slash - z->entry[0].name->s) + 1);
+    const char *slash = z->n ? strchr(z->entry[0].name, '/') : NULL;
+    size_t n = slash ? (size_t)(slash - z->entry[0].name) + 1 : 0;
+    z->root = str_n(cx, slash ? z->entry[0].name : "", n);
     for (size_t i = 1; i < z->n; i++)
-        if (!str_starts(z->entry[i].name, root->s))
-            return str_of(cx, "");
-    return root;
+        if (!zip_in_root(z, &z->entry[i]))
+            z->root = str_of(cx, "");
 }
 
 /* All entries, in the order of the directory; folders are left out. The number of records is
@@ -263,7 +318,9 @@ static bool read_directory(Ctx *cx, Zip *z)
     z->directory = end.directory;
     uint8_t *text = new_array(cx, uint8_t, end.size);
     z->entry = new_array(cx, ZipEntry, end.n);
-    if (!text || !z->entry || !read_at(cx, z, end.directory, text, (size_t)end.size))
+    z->names_size = (size_t)(end.size - end.n * (CENTRAL_SIZE - 1)); /* and a NUL each */
+    z->names = new_array(cx, char, z->names_size);
+    if (!text || !z->entry || !z->names || !read_at(cx, z, end.directory, text, (size_t)end.size))
         return false;
     Cursor c = cur_over(text, (size_t)end.size);
     for (size_t i = 0; i < end.n; i++) {
@@ -284,36 +341,37 @@ Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size)
         ? read_directory(cx, z)
         : fail(cx, E_FORMAT, "a ZIP archive lies outside its file");
     if (ok)
-        z->root = common_root(cx, z);
+        find_root(cx, z);
     keep_end(cx);
     return ok && !ctx_failed(cx) ? z : NULL;
 }
 
 /* ---- records ---- */
 
-const ZipEntry *zip_find(Ctx *cx, const Zip *z, const char *name)
+static const ZipEntry *find(const Zip *z, Name name)
 {
-    return map_get(&z->by_name, str_of(cx, name));
+    uint32_t number = z->n ? *find_slot(z, name) : 0;
+    return number ? &z->entry[number - 1] : NULL;
 }
 
-/* Is it the record behind the one found last? No name is put together for that. */
-static bool is_next(const Zip *z, const char *rest)
+const ZipEntry *zip_find(const Zip *z, const char *name)
 {
-    const ZipEntry *next = z->last ? z->last + 1 : z->entry;
-    size_t n = strlen(rest);
-    return next < z->entry + z->n && next->name->len == z->root->len + n &&
-        memcmp(next->name->s + z->root->len, rest, n) == 0;
+    return find(z, (Name){ { "", "", name } });
 }
 
-const ZipEntry *zip_find_in_root(Ctx *cx, Zip *z, const char *rest)
+/* Mostly it is the record behind the one found last. */
+const ZipEntry *zip_find_in(Zip *z, const char *folder, const char *rest)
 {
+    Name name = { { z->root->s, folder, rest } };
     const ZipEntry *e = z->last ? z->last + 1 : z->entry;
-    if (!is_next(z, rest))
-        e = map_get(&z->by_name, str_cat(cx, z->root->s, rest, ""));
+    if (e == z->entry + z->n || !is_called(e, name))
+        e = find(z, name);
     if (e)
         z->last = e;
     return e;
 }
+
+const ZipEntry *zip_find_in_root(Zip *z, const char *rest) { return zip_find_in(z, "", rest); }
 
 /* Where the data begins: after the local header, whose extra field differs from the directory's. */
 static bool find_data(Ctx *cx, Zip *z, ZipEntry *e)
@@ -327,10 +385,10 @@ static bool find_data(Ctx *cx, Zip *z, ZipEntry *e)
     uint16_t name_len = cur_u16(&c);
     uint16_t extra_len = cur_u16(&c);
     uint64_t at = e->header + LOCAL_SIZE + name_len + extra_len;
-    if (sig != SIG_LOCAL || name_len != e->name->len)
-        return fail(cx, E_FORMAT, "record %s has a damaged header", e->name->s);
+    if (sig != SIG_LOCAL || name_len != e->name_len)
+        return fail(cx, E_FORMAT, "record %s has a damaged header", e->name);
     if (at > z->directory || e->packed > z->directory - at)
-        return fail(cx, E_FORMAT, "record %s lies outside the archive", e->name->s);
+        return fail(cx, E_FORMAT, "record %s lies outside the archive", e->name);
     e->at = z->off + at;
     return true;
 }
@@ -342,7 +400,7 @@ bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *entry, Bytes *out)
         return fail(cx, E_FORMAT,
                     "record %s is packed by method %d; only stored and deflate are read: pack the "
                     "archive again",
-                    e->name->s, e->method);
+                    e->name, e->method);
     if (e->at == 0 && !find_data(cx, z, e))
         return false;
     if (e->method == STORED)
@@ -355,7 +413,7 @@ bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *entry, Bytes *out)
 static bool crc_is(Ctx *cx, const ZipEntry *e, uint32_t crc)
 {
     return crc == e->crc ||
-        fail(cx, E_FORMAT, "record %s is damaged: its checksum is %08x, not %08x", e->name->s, crc,
+        fail(cx, E_FORMAT, "record %s is damaged: its checksum is %08x, not %08x", e->name, crc,
              e->crc);
 }
 
@@ -376,8 +434,11 @@ bool zip_slice(Ctx *cx, Zip *z, const ZipEntry *e, Slice *out)
 void zip_close(Ctx *cx, Zip *z)
 {
     mem_give(cx, z->entry, z->n * sizeof *z->entry);
-    map_give(cx, &z->by_name);
+    mem_give(cx, z->names, z->names_size);
+    mem_give(cx, z->slot, z->nslot * sizeof *z->slot);
     z->entry = NULL;
+    z->names = NULL;
+    z->slot = NULL;
     z->last = NULL;
     z->n = 0;
 }

@@ -100,7 +100,8 @@ DType dtype_of_storage(Str global,
 
 /* A storage record. Tensors that share one have the same pointer to it. */
 typedef struct SavedStorage {
-    Str record; /* "data/12" */
+    const ZipEntry *record; /* NULL: there is none, as of a storage without elements */
+    const void *identity;   /* of all storages of the file, in every evaluation */
     Bytes bytes;
     DType dtype; /* DT_NONE: what ONNX does not have; type_name says what */
     Str type_name;
@@ -127,7 +128,7 @@ typedef struct SavedTensor {
 
 /* What was read of the tensors of a pickle. */
 typedef struct SavedTensors {
-    Map storages; /* record -> SavedStorage */
+    Map storages; /* identity -> SavedStorage */
     Map tensors;  /* id of a Pickle -> SavedTensor */
 } SavedTensors;
 

@@ -24,9 +24,9 @@ static void assert_usual(Ctx *cx, Zip *z)
     assert_non_null(z);
     assert_int_equal(z->n, 4); /* the folder is no record */
     assert_string_equal(z->root->s, "net/");
-    assert_null(zip_find(cx, z, "version"));
-    const ZipEntry *w = zip_find(cx, z, "net/data/0");
-    const ZipEntry *c = zip_find_in_root(cx, z, "code/net.py");
+    assert_null(zip_find(z, "version"));
+    const ZipEntry *w = zip_find(z, "net/data/0");
+    const ZipEntry *c = zip_find_in_root(z, "code/net.py");
     Bytes b;
     Slice s;
     char out[16] = { 0 };
@@ -63,7 +63,7 @@ static void an_archive_inside_another_one(void **state)
         assert_non_null(outer);
         assert_string_equal(outer->root->s, "");
         Bytes b;
-        assert_true(zip_bytes(cx, outer, zip_find(cx, outer, "serialized_state_dict.pt"), &b));
+        assert_true(zip_bytes(cx, outer, zip_find(outer, "serialized_state_dict.pt"), &b));
         assert_usual(cx, zip_open(cx, b.src, b.off, b.len));
         out_free(&o);
     }

@@ -29,7 +29,7 @@ typedef struct Signature {
 
 static bool byte_order(Exported *x)
 {
-    const ZipEntry *e = zip_find_in_root(x->cx, x->zip, "byteorder");
+    const ZipEntry *e = zip_find_in_root(x->zip, "byteorder");
     Slice s;
     if (!e)
         return true;
@@ -42,7 +42,7 @@ static bool byte_order(Exported *x)
 
 static bool archive_version(Exported *x)
 {
-    const ZipEntry *e = zip_find_in_root(x->cx, x->zip, "archive_version");
+    const ZipEntry *e = zip_find_in_root(x->zip, "archive_version");
     Slice s;
     if (!e)
         return true;
@@ -60,12 +60,13 @@ static Str model_of(Exported *x, const ZipEntry *e)
     static const char folder[] = "models/";
     static const char ending[] = ".json";
     size_t from = x->zip->root->len + sizeof folder - 1;
-    size_t to = e->name->len - (sizeof ending - 1);
-    if (!str_starts(e->name, x->zip->root->s) ||
-        strncmp(e->name->s + x->zip->root->len, folder, sizeof folder - 1) ||
-        !str_ends(e->name, ending) || to <= from)
+    size_t to = from;
+    if (e->name_len > from + sizeof ending - 1)
+        to = e->name_len - (sizeof ending - 1);
+    if (to == from || !zip_in_root(x->zip, e) || strcmp(e->name + to, ending) ||
+        strncmp(e->name + x->zip->root->len, folder, sizeof folder - 1))
         return NULL;
-    return str_n(x->cx, e->name->s + from, to - from);
+    return str_n(x->cx, e->name + from, to - from);
 }
 
 static const ZipEntry *which_model(Exported *x, Str wanted, size_t n, Buf *names)
@@ -111,7 +112,7 @@ static const ZipEntry *find_program(Exported *x)
              x->cx->opt->model->s);
         return NULL;
     }
-    return zip_find_in_root(x->cx, x->zip, "serialized_exported_program.json");
+    return zip_find_in_root(x->zip, "serialized_exported_program.json");
 }
 
 /* ---- around the graph ---- */
@@ -787,7 +788,7 @@ static bool load(Exported *x)
         return ctx_failed(x->cx) ? false : fail(x->cx, E_FORMAT, "the package holds no program");
     if (!zip_slice(x->cx, x->zip, e, &text))
         return false;
-    Json j = json_over(x->cx, e->name->s, text);
+    Json j = json_over(x->cx, str_of(x->cx, e->name)->s, text);
     JsonEnds ends = { 0 };
     j.nan_words = true;
     j.ends = &ends;

@@ -75,7 +75,7 @@ static ExStorage *storage_of(Exported *x, Zip *zip, Str record, const char *pref
     ExStorage *st = map_get(&stores->storages, key);
     if (st)
         return st;
-    const ZipEntry *e = zip_find(x->cx, zip, record->s);
+    const ZipEntry *e = zip_find(zip, record->s);
     st = new(x->cx, ExStorage);
     st->record = key;
     if (e && !zip_bytes(x->cx, zip, e, &st->bytes))
@@ -202,7 +202,7 @@ static bool read_payloads(Exported *x, Json *j, Store *s)
 /* {"config": {..}} */
 static bool read_config(Exported *x, Store *s, const char *record)
 {
-    const ZipEntry *e = zip_find_in_root(x->cx, x->zip, record);
+    const ZipEntry *e = zip_find_in_root(x->zip, record);
     Slice text;
     Str key;
     if (!e)
@@ -260,14 +260,14 @@ static bool open_nested(Exported *x, const ZipEntry *e, const char *const *class
     Where here = { .up = x->cx->at, .kind = WHERE_RECORD, .name = e->name };
     x->cx->at = &here;
     out->zip = zip_open(x->cx, b.src, b.off, b.len);
-    const ZipEntry *data = out->zip ? zip_find_in_root(x->cx, out->zip, "data.pkl") : NULL;
+    const ZipEntry *data = out->zip ? zip_find_in_root(out->zip, "data.pkl") : NULL;
     if (out->zip && !data)
         fail(x->cx, E_FORMAT, "it is no torch.save archive: it has no data.pkl");
     if (data && zip_slice(x->cx, out->zip, data, &text)) {
         out->root = pickle_read(x->cx, text, "data.pkl", classes);
         zip_give(x->cx, text);
     }
-    out->prefix = str_fmt(x->cx, "%s!", e->name->s);
+    out->prefix = str_fmt(x->cx, "%s!", e->name);
     x->cx->at = here.up;
     return out->root != NULL;
 }
@@ -356,7 +356,7 @@ static bool index_nested(Exported *x, Store *s)
 static bool open_store(Exported *x, Store *s, const char *const *records, const char *config)
 {
     for (; *records; records++) {
-        const ZipEntry *e = zip_find_in_root(x->cx, x->zip, *records);
+        const ZipEntry *e = zip_find_in_root(x->zip, *records);
         if (e && e->size == 0)
             return true;
         if (e)
@@ -414,7 +414,7 @@ void ex_close_stores(Exported *x)
 static bool open_payload(Exported *x, const Store *s, const Payload *p, Str name, Saved *out)
 {
     const ZipEntry *e = p->path
-        ? zip_find_in_root(x->cx, x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s)
+        ? zip_find_in_root(x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s)
         : NULL;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no data for %s", name->s);

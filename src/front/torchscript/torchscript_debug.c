@@ -57,7 +57,7 @@ static void read_debug(Ctx *cx, Debug *d)
     cx->error = (Error){ 0 };
     keep_begin(cx);
     if (zip_slice(cx, d->ts->zip, d->record, &data)) {
-        const Pickle *all = pickle_read(cx, data, d->record->name->s, debug_globals);
+        const Pickle *all = pickle_read(cx, data, d->record->name, debug_globals);
         if (all)
             read_entries(cx, d, all);
     }
@@ -230,7 +230,7 @@ static bool locate(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *ou
 
 void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text)
 {
-    const ZipEntry *record = zip_find_in_root(cx, ts->zip,
+    const ZipEntry *record = zip_find_in_root(ts->zip,
                                               str_fmt(cx, "%s.debug_pkl", text->name->s)->s);
     if (!record)
         return;

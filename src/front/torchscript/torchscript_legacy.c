@@ -270,7 +270,7 @@ static bool resolve(Legacy *l, Map *seen, Pickle **at)
 static bool read_attributes(Legacy *l)
 {
     Slice data;
-    const ZipEntry *e = zip_find_in_root(l->cx, l->ts->zip, "attributes.pkl");
+    const ZipEntry *e = zip_find_in_root(l->ts->zip, "attributes.pkl");
     if (!e)
         return true;
     if (!zip_slice(l->cx, l->ts->zip, e, &data))
@@ -564,7 +564,7 @@ static bool read_model(Legacy *l, Json all)
 bool ts_read_legacy(Ctx *cx, TorchScript *ts)
 {
     Slice text;
-    const ZipEntry *e = zip_find_in_root(cx, ts->zip, "model.json");
+    const ZipEntry *e = zip_find_in_root(ts->zip, "model.json");
     Where here = { .up = cx->at, .kind = WHERE_RECORD, .name = str_of(cx, "model.json") };
     cx->at = &here;
     Legacy l = { .cx = cx, .ts = ts };

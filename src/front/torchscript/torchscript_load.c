@@ -97,7 +97,7 @@ const CodeFile *ts_open_record(Ctx *cx, TorchScript *ts, Str record)
     MapEntry *known = map_find(&ts->files, record);
     if (known)
         return known->val;
-    const ZipEntry *e = zip_find_in_root(cx, ts->zip, record->s);
+    const ZipEntry *e = zip_find_in_root(ts->zip, record->s);
     CodeFile *file = e ? parse_record(cx, ts, e, record) : NULL;
     map_put(cx, &ts->files, record, file);
     if (file)
@@ -181,8 +181,8 @@ const ClassDef *ts_class_of(Ctx *cx, TorchScript *ts, const Pickle *global)
     const ClassDef *c = ts_find_class(cx, ts->p, name);
     if (!c && !ctx_failed(cx)) {
         fail(cx, E_FORMAT, "the archive has no source of the class %s", name->s);
-        if (!zip_find_in_root(cx, ts->zip, "code/__torch__.py") &&
-            zip_find_in_root(cx, ts->zip, "bytecode.pkl"))
+        if (!zip_find_in_root(ts->zip, "code/__torch__.py") &&
+            zip_find_in_root(ts->zip, "bytecode.pkl"))
             fail_hint(cx,
                       "only mobile bytecode is left in this file; convert the one saved with "
                       "torch.jit.save");
@@ -207,7 +207,7 @@ const TypeExpr *ts_type(Ctx *cx, TorchScript *ts, Str text)
 
 static bool read_record(Ctx *cx, TorchScript *ts, const char *name, Slice *out)
 {
-    const ZipEntry *e = zip_find_in_root(cx, ts->zip, name);
+    const ZipEntry *e = zip_find_in_root(ts->zip, name);
     if (!e)
         return fail(cx, E_FORMAT, "the archive has no record %s", name);
     return zip_slice(cx, ts->zip, e, out);
@@ -254,7 +254,7 @@ static bool read_version(Ctx *cx, TorchScript *ts)
 {
     Slice s;
     int64_t v = 0;
-    bool late = zip_find_in_root(cx, ts->zip, ".data/version") != NULL;
+    bool late = zip_find_in_root(ts->zip, ".data/version") != NULL;
     if (!read_record(cx, ts, late ? ".data/version" : "version", &s))
         return false;
     size_t i = 0;
@@ -274,7 +274,7 @@ static bool read_version(Ctx *cx, TorchScript *ts)
 static bool check_byteorder(Ctx *cx, TorchScript *ts)
 {
     Slice s;
-    if (!zip_find_in_root(cx, ts->zip, "byteorder"))
+    if (!zip_find_in_root(ts->zip, "byteorder"))
         return true;
     if (!read_record(cx, ts, "byteorder", &s))
         return false;
@@ -396,7 +396,7 @@ static const Pickle *inputs_of_forward(const Pickle *p)
  * nothing is taken from it. */
 static bool read_traced_inputs(Ctx *cx, TorchScript *ts)
 {
-    if (!zip_find_in_root(cx, ts->zip, "traced_inputs.pkl"))
+    if (!zip_find_in_root(ts->zip, "traced_inputs.pkl"))
         return true;
     const Pickle *p = read_pickle(cx, ts, "traced_inputs.pkl", PHASE_PROGRAM, &ts->next_id);
     const Pickle *list = p ? inputs_of_forward(p) : NULL;
@@ -452,7 +452,7 @@ static Str kind_text(Ctx *cx, TorchScript *ts)
     if (ts->legacy)
         return str_of(cx, "TorchScript archive (model.json, PyTorch 1.0 to 1.3)");
     const char *age = ts->p->op_version < 3 ? "before torch 1.5, " : "";
-    if (zip_find_in_root(cx, ts->zip, "byteorder"))
+    if (zip_find_in_root(ts->zip, "byteorder"))
         age = "torch 2.1 or later, ";
     return str_fmt(cx, "TorchScript archive (%s%soperators of version %d)",
                    ts->p->traced ? "traced, " : "", age, ts->p->op_version);
@@ -472,7 +472,7 @@ static bool read_pickles(Ctx *cx, TorchScript *ts)
 
 static bool load(Ctx *cx, TorchScript *ts)
 {
-    ts->legacy = !zip_find_in_root(cx, ts->zip, "data.pkl");
+    ts->legacy = !zip_find_in_root(ts->zip, "data.pkl");
     if (!read_version(cx, ts) || !check_byteorder(cx, ts) ||
         !(ts->legacy ? ts_read_legacy(cx, ts) : read_pickles(cx, ts)))
         return false;

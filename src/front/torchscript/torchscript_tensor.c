@@ -65,17 +65,15 @@ static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, St
 
 /* The record's bytes; nothing is read. traced_inputs/ has empty records, and a storage without
  * elements may have none. */
-static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, int64_t numel,
-                          bool described_only)
+static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, const char *dir, Str key,
+                          int64_t numel)
 {
-    const ZipEntry *e = zip_find_in_root(cx, ts->zip, st->record->s);
-    if (e && !zip_bytes(cx, ts->zip, e, &st->bytes))
-        return false;
-    if (!e && numel > 0 && !st->meta && !described_only)
-        return fail(cx, E_FORMAT, "the archive has no record %s, which a tensor's storage names",
-                    st->record->s);
-    if (!e)
-        st->bytes = (Bytes){ .src = source_memory(cx, "", 0) };
+    if (st->record)
+        return zip_bytes(cx, ts->zip, st->record, &st->bytes);
+    if (numel > 0 && !st->meta && strcmp(dir, "traced_inputs/"))
+        return fail(cx, E_FORMAT, "the archive has no record %s%s, which a tensor's storage names",
+                    dir, key->s);
+    st->bytes = (Bytes){ .src = source_memory(cx, "", 0) };
     return true;
 }
 
@@ -94,18 +92,20 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     int64_t numel;
     if (!read_pid(cx, pid, &type, &key, &location, &numel))
         return NULL;
-    Str record = str_cat(cx, dir, key->s, "");
+    const ZipEntry *record = zip_find_in(ts->zip, dir, key->s);
+    const void *identity = record ? (const void *)record : str_cat(cx, dir, key->s, "");
     SavedTensors *all = tensors_in(ts, dir);
-    SavedStorage *st = map_get(&all->storages, record);
+    SavedStorage *st = map_get(&all->storages, identity);
     if (st)
         return st;
     st = new(cx, SavedStorage);
     st->record = record;
+    st->identity = identity;
     st->meta = str_is(location, "meta");
     st->type_name = type->global.name;
     st->dtype = dtype_of_storage(type->global.name, &st->quantised);
-    map_put(cx, &all->storages, record, st);
-    return storage_bytes(cx, ts, st, numel, !strcmp(dir, "traced_inputs/")) ? st : NULL;
+    map_put(cx, &all->storages, identity, st);
+    return storage_bytes(cx, ts, st, dir, key, numel) ? st : NULL;
 }
 
 static bool int_tuple(Ctx *cx, const Pickle *p, int64_t *out, int *n)
@@ -154,7 +154,13 @@ static bool is_contiguous(int rank, const int64_t *dims, const int64_t *strides)
     return true;
 }
 
-static bool fits_record(Ctx *cx, const SavedTensor *t)
+/* "data/12" */
+static const char *record_name(const TorchScript *ts, const SavedStorage *st)
+{
+    return st->record ? st->record->name + ts->zip->root->len : ((Str)st->identity)->s;
+}
+
+static bool fits_record(Ctx *cx, const TorchScript *ts, const SavedTensor *t)
 {
     int64_t most;
     if (t->hi == t->lo)
@@ -162,7 +168,7 @@ static bool fits_record(Ctx *cx, const SavedTensor *t)
     if (!mul_ok(t->hi, (int64_t)dtype_size(t->st->dtype), &most) ||
         dtype_bytes(t->st->dtype, (uint64_t)t->hi) > t->st->bytes.len)
         return fail(cx, E_FORMAT, "a tensor needs %lld elements of %s, which has %llu bytes",
-                    (long long)t->hi, t->st->record->s, (unsigned long long)t->st->bytes.len);
+                    (long long)t->hi, record_name(ts, t->st), (unsigned long long)t->st->bytes.len);
     return true;
 }
 
@@ -184,7 +190,7 @@ static bool make_const(Ctx *cx, SavedTensor *t, int rank, const int64_t *dims,
         k->bytes.off += skip;
         k->bytes.len -= skip;
     }
-    k->storage = t->st->record;
+    k->storage = t->st->identity;
     t->k = k;
     return true;
 }
@@ -236,7 +242,7 @@ static bool strided(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args
         t->why = "ONNX has no such element type";
     else if (t->st->dtype == DT_UINT4 && (t->lo > 0 || !is_contiguous(rank, dims, strides)))
         t->why = "it is a part of a tensor of 4 bits; save x.contiguous()";
-    if (!t->why && strcmp(dir, "traced_inputs/") && !fits_record(cx, t))
+    if (!t->why && strcmp(dir, "traced_inputs/") && !fits_record(cx, ts, t))
         return false;
     t->older = t->st->newest;
     t->st->newest = t;
