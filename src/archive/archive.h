@@ -84,6 +84,7 @@ typedef enum {
     P_PERSISTENT
 } PickleTag;
 typedef struct Pickle Pickle;
+/* A value has memory for the fields of its tag alone. */
 struct Pickle {
     PickleTag tag;
     uint32_t id; /* order of making: shared references are equal pointers */
@@ -101,11 +102,13 @@ struct Pickle {
         } global;
         struct {
             Pickle *fn, *args, *state;
+            void *made; /* CALL: what a reader of the values has made of it; at first NULL */
         }; /* CALL: GLOBAL and args (a tuple; an enum's bare value); OBJECT: class GLOBAL, state set
               by BUILD or NULL */
         Pickle *pid; /* PERSISTENT: the tuple */
     };
 };
+Pickle *pickle_new(Ctx *cx, PickleTag tag, uint32_t id);
 /* `allowed` says whether a global may stand in this file; NULL-terminated pairs are the front
  * end's: "torch._utils _rebuild_tensor_v2". A pattern may end in '*'. Any other global is E_FORMAT
  * naming it. `data` must outlive nothing: all text is copied. The values lie in the memory that the

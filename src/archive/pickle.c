@@ -31,14 +31,26 @@ static bool bad(Reader *r, const char *what)
 
 /* ---- values and the stack ---- */
 
+Pickle *pickle_new(Ctx *cx, PickleTag tag, uint32_t id)
+{
+    size_t bytes = offsetof(Pickle, s) + sizeof(Str);
+    if (tag == P_TUPLE || tag == P_LIST || tag == P_DICT || tag == P_GLOBAL)
+        bytes = offsetof(Pickle, global.name) + sizeof(Str);
+    else if (tag == P_OBJECT)
+        bytes = offsetof(Pickle, made);
+    else if (tag == P_CALL)
+        bytes = sizeof(Pickle);
+    Pickle *p = new_part(cx, Pickle, bytes);
+    p->tag = tag;
+    p->id = id;
+    return p;
+}
+
 static Pickle *make(Reader *r, PickleTag tag)
 {
     if (!limit_ok(r->cx, LIMIT_OBJECTS, (uint64_t)r->made + 1, "pickled values"))
         return NULL;
-    Pickle *p = new(r->cx, Pickle);
-    p->tag = tag;
-    p->id = r->first + r->made++;
-    return p;
+    return pickle_new(r->cx, tag, r->first + r->made++);
 }
 
 static bool push(Reader *r, Pickle *p) { return p && vec_push(r->cx, &r->stack, p); }

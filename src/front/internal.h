@@ -109,6 +109,14 @@ typedef struct SavedStorage {
     struct SavedTensor *newest; /* of its tensors; NULL: it has none */
 } SavedStorage;
 
+/* axis -1: of the whole tensor, else along that axis, and these are tensors. */
+typedef struct SavedQuant {
+    int axis;
+    double scale;
+    int64_t zero_point;
+    struct SavedTensor *scales, *zero_points;
+} SavedQuant;
+
 typedef struct SavedTensor {
     uint32_t id;       /* of the Pickle that it was made of */
     bool shared_bytes; /* another tensor overlaps this one without being the same */
@@ -120,17 +128,12 @@ typedef struct SavedTensor {
     struct SavedTensor *same;  /* the first tensor that sees exactly these elements; maybe itself */
     Str name;                  /* "layer1.0.conv1.weight" */
     int64_t lo, hi;            /* elements [lo, hi) of the storage */
-    int axis; /* quantised: -1 per tensor, then scale and zero_point; else their tensors */
-    double scale;
-    int64_t zero_point;
-    struct SavedTensor *scales, *zero_points;
+    const SavedQuant *quant;   /* NULL: the file has a tensor of another kind */
 } SavedTensor;
-
-/* What was read of the tensors of a pickle. */
-typedef struct SavedTensors {
-    Map storages; /* identity -> SavedStorage */
-    Map tensors;  /* id of a Pickle -> SavedTensor */
-} SavedTensors;
+static inline bool saved_by_channel(const SavedTensor *t)
+{
+    return t->quant && t->quant->axis >= 0;
+}
 
 typedef struct TorchScript {
     Zip *zip;
@@ -147,9 +150,10 @@ typedef struct TorchScript {
     /* data.pkl goes when an evaluation has settled (data is NULL then), and is read again if there
      * is another one: from this number on, so that its values have the same ids. */
     uint32_t data_id, data_end;
-    uint32_t next_id;       /* of the pickle that is read next */
-    SavedTensors of_data;   /* they go with data.pkl */
-    SavedTensors of_others; /* of constants.pkl and traced_inputs.pkl */
+    uint32_t next_id; /* of the pickle that is read next */
+    /* identity -> SavedStorage: those of data.pkl, which go with it, and those of constants.pkl and
+     * traced_inputs.pkl */
+    Map storages, other_storages;
     /* of one evaluation, in the run arena: forgotten by build_root */
     Graph *g;
     Map values; /* Pickle -> what was made of it, as a number of `made` from 1 on */
@@ -177,7 +181,7 @@ const Pickle *pickle_earlier_attributes(const Pickle *p);
  * "data/", "traced_inputs/", .. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir);
 /* The same, if it was asked for before; else NULL. */
-SavedTensor *ts_known_tensor(TorchScript *ts, const Pickle *call, const char *dir);
+SavedTensor *ts_known_tensor(const Pickle *call);
 
 /* "layer1.0" and "weight" as "layer1.0.weight"; the name alone below the root. */
 Str ts_child_name(Ctx *cx, Str path, const char *name);

@@ -27,13 +27,7 @@ static const char *const attribute_globals[] = { "torch.jit._pickle *",     "__m
 
 /* ---- pickled values that no pickle holds ---- */
 
-static Pickle *made(Legacy *l, PickleTag tag)
-{
-    Pickle *p = new(l->cx, Pickle);
-    p->tag = tag;
-    p->id = l->made++;
-    return p;
-}
+static Pickle *made(Legacy *l, PickleTag tag) { return pickle_new(l->cx, tag, l->made++); }
 
 static Pickle *made_int(Legacy *l, int64_t i)
 {

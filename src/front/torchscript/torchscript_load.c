@@ -238,7 +238,7 @@ void ts_forget_data(Ctx *cx, TorchScript *ts)
 {
     phase_forget(cx, PHASE_PICKLES);
     ts->data = NULL;
-    ts->of_data = (SavedTensors){ 0 };
+    ts->storages = (Map){ 0 };
 }
 
 bool ts_read_data_again(Ctx *cx, TorchScript *ts)

@@ -39,9 +39,10 @@ static bool name_tensor(Namer *n, const Pickle *p, Str name, bool parameter, Sav
         t->parameter = parameter;
         if (t->k)
             t->k->derived = name;
-        if (t->scales && t->scales->k && t->zero_points->k) {
-            t->scales->k->derived = ts_child_name(n->cx, name, "scale");
-            t->zero_points->k->derived = ts_child_name(n->cx, name, "zero_point");
+        const SavedQuant *q = t->quant;
+        if (saved_by_channel(t) && q->scales->k && q->zero_points->k) {
+            q->scales->k->derived = ts_child_name(n->cx, name, "scale");
+            q->zero_points->k->derived = ts_child_name(n->cx, name, "zero_point");
         }
     }
     *out = t;
@@ -54,7 +55,7 @@ static bool name_weight(Namer *n, const Pickle *p, Str name, bool parameter)
     SavedTensor *t;
     if (!name_tensor(n, p, name, parameter, &t))
         return false;
-    if (t->k && !t->k->name && t->axis < 0 && !t->st->quantised) {
+    if (t->k && !t->k->name && !saved_by_channel(t) && !t->st->quantised) {
         t->k->name = t->name;
         t->k->derived = NULL;
     }
@@ -211,7 +212,7 @@ static void share_views(SavedTensor *const *at, size_t n)
     for (size_t i = 1; i < n; i++) {
         SavedTensor *t = at[i];
         SavedTensor *before = at[i - 1];
-        if (t->axis >= 0 || before->axis >= 0 || compare_views(t, before))
+        if (saved_by_channel(t) || saved_by_channel(before) || compare_views(t, before))
             continue;
         t->same = before->same;
         if (!t->same->k->name && t->k->name) {
@@ -247,10 +248,10 @@ static bool name_constants(Ctx *cx, TorchScript *ts)
     return true;
 }
 
-static bool find_all_sharing(Ctx *cx, const SavedTensors *all)
+static bool find_all_sharing(Ctx *cx, const Map *storages)
 {
-    for (size_t i = 0; i < all->storages.n; i++)
-        if (!find_sharing(cx, all->storages.at[i].val))
+    for (size_t i = 0; i < storages->n; i++)
+        if (!find_sharing(cx, storages->at[i].val))
             return false;
     return true;
 }
@@ -264,8 +265,8 @@ bool ts_name_tensors(Ctx *cx, TorchScript *ts, bool data_only)
     ts->p->weights.n = 0;
     if (!name_value(&n, ts->data, str_of(cx, "")) || (!data_only && !name_constants(cx, ts)))
         return false;
-    if (!find_all_sharing(cx, &ts->of_data) ||
-        (!data_only && !find_all_sharing(cx, &ts->of_others)))
+    if (!find_all_sharing(cx, &ts->storages) ||
+        (!data_only && !find_all_sharing(cx, &ts->other_storages)))
         return false;
     for (size_t i = 0; i < ts->p->weights.n; i++)
         ts->p->weights.at[i].k = n.weights.at[i]->k;

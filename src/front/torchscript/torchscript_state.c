@@ -61,16 +61,16 @@ static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
 {
     Graph *g = b->ts->g;
     QuantInfo *q = new(b->cx, QuantInfo);
-    q->axis = t->axis;
+    q->axis = t->quant->axis;
     q->dtype = t->st->dtype;
     q->bytes = q->dtype == DT_UINT4 ? packed_bytes(b, t->k) : NULL;
-    if (t->axis < 0) {
-        q->exact = t->scale;
-        q->scale = ox_number(g, DT_FLOAT, t->scale);
-        q->zero_point = ox_integer(g, q->dtype, t->zero_point);
+    if (q->axis < 0) {
+        q->exact = t->quant->scale;
+        q->scale = ox_number(g, DT_FLOAT, t->quant->scale);
+        q->zero_point = ox_integer(g, q->dtype, t->quant->zero_point);
     } else {
-        q->scale = ox_cast(g, ox_const(g, t->scales->k), DT_FLOAT);
-        Ox zeros = ox_const(g, t->zero_points->k);
+        q->scale = ox_cast(g, ox_const(g, t->quant->scales->k), DT_FLOAT);
+        Ox zeros = ox_const(g, t->quant->zero_points->k);
         q->zero_point = dtype_is_float(ox_dtype(zeros)) ? ox_cast(g, zeros, DT_FLOAT)
                                                         : ox_cast(g, zeros, q->dtype);
     }
@@ -297,7 +297,7 @@ static Obj *new_object(Builder *b, const ClassDef *c, Str path)
 /* What errors call the value: NULL for a plain one, and for a tensor that has a name already. */
 static Str child_path(Builder *b, Str path, Str attr, const Pickle *value)
 {
-    const SavedTensor *t = pickle_is_plain(value) ? NULL : ts_known_tensor(b->ts, value, b->dir);
+    const SavedTensor *t = pickle_is_plain(value) ? NULL : ts_known_tensor(value);
     return !path || pickle_is_plain(value) || (t && t->name && t->same->name)
         ? NULL
         : ts_child_name(b->cx, path, attr->s);

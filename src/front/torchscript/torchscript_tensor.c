@@ -77,10 +77,10 @@ static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, const char
     return true;
 }
 
-/* Those of the pickle whose storages lie in the folder dir. */
-static SavedTensors *tensors_in(TorchScript *ts, const char *dir)
+/* Do the storages of data.pkl lie in this folder? */
+static bool is_of_data(const TorchScript *ts, const char *dir)
 {
-    return strcmp(dir, ts->data_dir) == 0 ? &ts->of_data : &ts->of_others;
+    return strcmp(dir, ts->data_dir) == 0;
 }
 
 /* The storage that a persistent id names: dir is the folder of its record. Made once for each
@@ -94,8 +94,8 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
         return NULL;
     const ZipEntry *record = zip_find_in(ts->zip, dir, key->s);
     const void *identity = record ? (const void *)record : str_cat(cx, dir, key->s, "");
-    SavedTensors *all = tensors_in(ts, dir);
-    SavedStorage *st = map_get(&all->storages, identity);
+    Map *all = is_of_data(ts, dir) ? &ts->storages : &ts->other_storages;
+    SavedStorage *st = map_get(all, identity);
     if (st)
         return st;
     st = new(cx, SavedStorage);
@@ -104,7 +104,7 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     st->meta = str_is(location, "meta");
     st->type_name = type->global.name;
     st->dtype = dtype_of_storage(type->global.name, &st->quantised);
-    map_put(cx, &all->storages, identity, st);
+    map_put(cx, all, identity, st);
     return storage_bytes(cx, ts, st, dir, key, numel) ? st : NULL;
 }
 
@@ -267,18 +267,20 @@ static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *ar
     if (!q || q->tag != P_TUPLE || q->seq.n < 3 || scheme_of(q->seq.at[0]) < 0)
         return bad_tensor(cx, "has no quantisation parameters");
     Pickle *const *at = q->seq.at;
+    SavedQuant *made = new(cx, SavedQuant);
+    t->quant = made;
     if (scheme_of(at[0]) == PER_TENSOR) {
         if (at[1]->tag != P_FLOAT || at[2]->tag != P_INT)
             return bad_tensor(cx, "has a scale or zero point that is no number");
-        t->axis = -1;
-        t->scale = at[1]->f;
-        t->zero_point = at[2]->i;
+        made->axis = -1;
+        made->scale = at[1]->f;
+        made->zero_point = at[2]->i;
     } else {
         if (q->seq.n < 4 || at[3]->tag != P_INT || at[3]->i < 0 || at[3]->i >= MAX_RANK)
             return bad_tensor(cx, "is quantised by channel without an axis");
-        t->axis = (int)at[3]->i;
-        if (!(t->scales = ts_tensor(cx, ts, at[1], dir)) ||
-            !(t->zero_points = ts_tensor(cx, ts, at[2], dir)))
+        made->axis = (int)at[3]->i;
+        if (!(made->scales = ts_tensor(cx, ts, at[1], dir)) ||
+            !(made->zero_points = ts_tensor(cx, ts, at[2], dir)))
             return false;
     }
     if (!strided(cx, ts, t, args, dir, 7))
@@ -302,31 +304,24 @@ static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *
     return true;
 }
 
-static const void *key_of(const Pickle *p) { return (const void *)((uintptr_t)p->id + 1); }
-
-SavedTensor *ts_known_tensor(TorchScript *ts, const Pickle *call, const char *dir)
-{
-    return map_get(&tensors_in(ts, dir)->tensors, key_of(call));
-}
+SavedTensor *ts_known_tensor(const Pickle *call) { return call->tag == P_CALL ? call->made : NULL; }
 
 /* The tensor that a call of the pickle rebuilds. dir is the folder of its storages. Made once for
  * each call; NULL after an error. */
 SavedTensor *ts_tensor(Ctx *cx, TorchScript *ts, const Pickle *call, const char *dir)
 {
-    SavedTensor *t = ts_known_tensor(ts, call, dir);
+    SavedTensor *t = ts_known_tensor(call);
     if (t)
         return t;
     if (!pickle_is_tensor(call)) {
         bad_tensor(cx, "is expected where the pickle has something else");
         return NULL;
     }
-    SavedTensors *all = tensors_in(ts, dir);
-    PhaseAround around = phase_begin(cx, all == &ts->of_data ? PHASE_PICKLES : PHASE_PROGRAM);
+    PhaseAround around = phase_begin(cx, is_of_data(ts, dir) ? PHASE_PICKLES : PHASE_PROGRAM);
     t = new(cx, SavedTensor);
     t->id = call->id;
     t->same = t;
-    t->axis = -1;
-    map_put(cx, &all->tensors, key_of(call), t);
+    MUTABLE(Pickle, call)->made = t;
     bool good = read_tensor(cx, ts, t, call, dir);
     phase_end(cx, around);
     return good ? t : NULL;
