@@ -43,21 +43,25 @@ const char *attr_name(const Obj *o, int64_t i)
  * hold. */
 static void walk_object(Walk *w, Obj *o, Str name)
 {
-    size_t used = w->s->used.n;
-    for (int64_t i = 0; i < o->n; i++)
-        if (!vec_push(w->ev->cx, &w->s->used, (Used){ 0 }))
-            return;
-    o->tracked = used + 1;
+    Ctx *cx = w->ev->cx;
+    State *s = w->s;
+    size_t first = s->attrs.n;
+    TrackedAttr attr = { .object = s->objects.n & INT32_MAX }; /* LIMIT_OBJECTS is less */
+    if (!vec_push(cx, &s->objects, (TrackedObject){ o, name }))
+        return;
     for (int64_t i = 0; i < o->n; i++) {
-        const char *attr = attr_name(o, i);
-        w->s->used.at[used + (size_t)i].attr = w->s->attrs.n;
-        vec_push(w->ev->cx, &w->s->attrs,
-                 (TrackedAttr){ &o->slot[i], o->slot[i].v, name, attr, used + (size_t)i });
+        attr.before = o->slot[i].v;
+        if (!vec_push(cx, &s->attrs, attr))
+            return;
+    }
+    o->tracked = first + 1;
+    for (int64_t i = 0; i < o->n; i++) {
+        vec_push(cx, &s->order, (uint32_t)(first + (size_t)i));
         Value v = o->slot[i].v;
         if (v.tag == V_TENSOR && v.t->st->name)
             walk(w, v, v.t->st->name);
         else if (has_identity(v))
-            walk(w, v, state_child(w->ev->cx, name, attr));
+            walk(w, v, state_child(cx, name, attr_name(o, i)));
     }
 }
 
@@ -135,10 +139,11 @@ static void walk(Walk *w, Value v, Str name)
 static int64_t set_eval_mode(Eval *ev, const State *s)
 {
     int64_t changed = 0;
-    for (size_t i = 0; i < s->attrs.n; i++) {
-        TrackedAttr *h = &s->attrs.at[i];
-        if (strcmp(h->attr, "training") == 0 && h->before.tag == V_BOOL && h->before.b) {
-            cell_set(ev->cx, h->cell, val_bool(false));
+    for (size_t i = 0; i < s->order.n; i++) {
+        TrackedAttr *h = tracked_attr(s, i);
+        if (h->before.tag == V_BOOL && h->before.b &&
+            strcmp(attr_name(tracked_object(s, h), tracked_slot(s, h)), "training") == 0) {
+            cell_set(ev->cx, tracked_cell(s, h), val_bool(false));
             h->before = val_bool(false);
             changed++;
         }
@@ -186,24 +191,24 @@ void state_track_input(Eval *ev, const Tensor *t, Str name)
 }
 
 /* The record of this attribute; NULL: the run itself has made the object. */
-static Used *used_of(const State *s, const Obj *o, int64_t slot)
+static TrackedAttr *attr_of(const State *s, const Obj *o, int64_t slot)
 {
     size_t i = o->tracked + (size_t)slot;
-    return s && o->tracked && i <= s->used.n ? &s->used.at[i - 1] : NULL;
+    return s && o->tracked && i <= s->attrs.n ? &s->attrs.at[i - 1] : NULL;
 }
 
 void state_read(Eval *ev, const Obj *o, int64_t slot)
 {
-    Used *u = used_of(ev->state, o, slot);
-    if (u)
-        u->read = true;
+    TrackedAttr *h = attr_of(ev->state, o, slot);
+    if (h)
+        h->read = true;
 }
 
 void state_wrote(Eval *ev, const Obj *o, int64_t slot)
 {
-    Used *u = used_of(ev->state, o, slot);
-    if (u)
-        u->wrote = where_intern(ev->cx);
+    TrackedAttr *h = attr_of(ev->state, o, slot);
+    if (h)
+        h->wrote = where_intern(ev->cx);
 }
 
 /* ---- after the run ---- */
@@ -312,15 +317,18 @@ static void forget_unlooked(Eval *ev)
 }
 
 /* What follows asks for no attribute and no storage as it was before the run: their memory serves
- * what comes. used_of finds no record from here on. */
+ * what comes. attr_of finds no record from here on. */
 static void give_tracked(Ctx *cx, State *s)
 {
     mem_give(cx, s->attrs.at, s->attrs.cap * sizeof *s->attrs.at);
-    mem_give(cx, s->used.at, s->used.cap * sizeof *s->used.at);
+    mem_give(cx, s->objects.at, s->objects.cap * sizeof *s->objects.at);
+    mem_give(cx, s->order.at, s->order.cap * sizeof *s->order.at);
     mem_give(cx, s->storages.at, s->storages.cap * sizeof *s->storages.at);
-    s->attrs.n = s->attrs.cap = s->used.n = s->used.cap = s->storages.n = s->storages.cap = 0;
+    s->attrs.n = s->attrs.cap = s->objects.n = s->objects.cap = 0;
+    s->order.n = s->order.cap = s->storages.n = s->storages.cap = 0;
     s->attrs.at = NULL;
-    s->used.at = NULL;
+    s->objects.at = NULL;
+    s->order.at = NULL;
     s->storages.at = NULL;
 }
 

@@ -6,18 +6,17 @@
 
 #include "eval/lists/stacked.h"
 
-typedef struct Used {
-    SourceId wrote;
-    bool read;
-    size_t attr;
-} Used; /* where the run set attribute `attr`, and whether it read it before */
+/* An object of the saved model, whose attributes begin at obj->tracked - 1. */
+typedef struct TrackedObject {
+    const Obj *obj;
+    Str name;
+} TrackedObject;
 typedef struct TrackedAttr {
-    Cell *cell;
-    Value before;
-    Str owner;
-    const char *attr;
-    size_t used;
-} TrackedAttr; /* an attribute of the saved model, and its value before the run */
+    Value before;         /* the run */
+    SourceId wrote;       /* where the run has set it */
+    uint32_t object : 31; /* of State.objects */
+    uint32_t read : 1;    /* did the run read it before? */
+} TrackedAttr;
 typedef struct TrackedList {
     List *list;
     Dict *dict;
@@ -48,8 +47,9 @@ typedef struct Reach {
 } Reach;
 
 typedef struct State {
-    VEC(TrackedAttr) attrs;
-    VEC(Used) used; /* of attributes; those of an object begin at its `tracked` - 1 */
+    VEC(TrackedObject) objects;
+    VEC(TrackedAttr) attrs; /* object by object: a model has many */
+    VEC(uint32_t) order;    /* their numbers, each in front of those that lie inside its value */
     VEC(TrackedList) lists;
     VEC(TrackedStorage) storages;
     Map seen;      /* lists, dicts, tuples already tracked -> their place in `lists` + 1 */
@@ -72,11 +72,29 @@ typedef struct State {
 enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29 };
 
 Str state_child(Ctx *cx, Str parent, const char *child); /* NAME.child */
-static inline Str tracked_name(Ctx *cx, const TrackedAttr *h)
+const char *attr_name(const Obj *o, int64_t i);          /* the name of slot i; "?": it has none */
+/* Number i in the order in which they are told, and its object, number there, value now, name. */
+static inline TrackedAttr *tracked_attr(const State *s, size_t i)
 {
-    return state_child(cx, h->owner, h->attr);
+    return &s->attrs.at[s->order.at[i]];
 }
-const char *attr_name(const Obj *o, int64_t i); /* the name of slot i; "?": it has none */
+static inline const Obj *tracked_object(const State *s, const TrackedAttr *h)
+{
+    return s->objects.at[h->object].obj;
+}
+static inline int64_t tracked_slot(const State *s, const TrackedAttr *h)
+{
+    return h - s->attrs.at - (int64_t)(tracked_object(s, h)->tracked - 1);
+}
+static inline Cell *tracked_cell(const State *s, const TrackedAttr *h)
+{
+    return &tracked_object(s, h)->slot[tracked_slot(s, h)];
+}
+static inline Str tracked_name(Ctx *cx, const State *s, const TrackedAttr *h)
+{
+    return state_child(cx, s->objects.at[h->object].name,
+                       attr_name(tracked_object(s, h), tracked_slot(s, h)));
+}
 static inline Str state_item(Ctx *cx, Str name, int64_t i)
 {
     return str_fmt(cx, "%s.%lld", name->s, (long long)i);

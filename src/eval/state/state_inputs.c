@@ -232,11 +232,11 @@ void state_inputs(Eval *ev)
     State *s = ev->state;
     Ctx *cx = ev->cx;
     state_input_storages(ev, 0);
-    for (size_t i = 0; i < s->attrs.n; i++) {
-        TrackedAttr *h = &s->attrs.at[i];
-        Value v = feed_item(ev, h->before, tracked_name(cx, h));
+    for (size_t i = 0; i < s->order.n; i++) {
+        TrackedAttr *h = tracked_attr(s, i);
+        Value v = feed_item(ev, h->before, tracked_name(cx, s, h));
         if (v.tag != h->before.tag || v.any != h->before.any)
-            cell_set(cx, h->cell, v);
+            cell_set(cx, tracked_cell(s, h), v);
         h->before = v;
     }
     for (size_t i = 0; i < s->lists.n; i++) {

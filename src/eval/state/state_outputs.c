@@ -188,8 +188,7 @@ static bool object_was_written(const State *s, const Obj *o)
     if (!o->tracked)
         return false;
     for (int64_t i = 0; i < o->n; i++) {
-        const TrackedAttr *h = &s->attrs.at[s->used.at[o->tracked - 1 + (size_t)i].attr];
-        if (!same_value(h->before, h->cell->v))
+        if (!same_value(s->attrs.at[o->tracked - 1 + (size_t)i].before, o->slot[i].v))
             return true;
     }
     return false;
@@ -504,10 +503,11 @@ static bool leave_value(Eval *ev, Value before, Value after, Str name, SourceId 
 
 static bool leave_attr(Eval *ev, const TrackedAttr *h)
 {
-    const Used *u = &ev->state->used.at[h->used];
-    if (!u->read || (h->before.tag != V_MAYBE && same_value(h->before, h->cell->v)))
+    const State *s = ev->state;
+    Value after = tracked_cell(s, h)->v;
+    if (!h->read || (h->before.tag != V_MAYBE && same_value(h->before, after)))
         return true; /* unchanged, or set before it was read: no name need be made */
-    return leave_value(ev, h->before, h->cell->v, tracked_name(ev->cx, h), u->wrote);
+    return leave_value(ev, h->before, after, tracked_name(ev->cx, s, h), h->wrote);
 }
 
 static bool leave_items(Eval *ev, const TrackedList *h)
@@ -632,9 +632,11 @@ static Map kept_memory(Eval *ev)
             map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
         keep_items(ev, &kept, &left, h);
     }
-    for (size_t i = 0; i < s->attrs.n; i++)
-        if (is_plain_object(s->attrs.at[i].before))
-            keep_object(ev, &kept, &left, tracked_name(cx, &s->attrs.at[i]), s->attrs.at[i].before);
+    for (size_t i = 0; i < s->order.n; i++) {
+        const TrackedAttr *h = tracked_attr(s, i);
+        if (is_plain_object(h->before))
+            keep_object(ev, &kept, &left, tracked_name(cx, s, h), h->before);
+    }
     return kept;
 }
 
@@ -667,8 +669,8 @@ bool state_outputs(Eval *ev)
 {
     State *s = ev->state;
     bool ok = true;
-    for (size_t i = 0; ok && i < s->attrs.n; i++)
-        ok = leave_attr(ev, &s->attrs.at[i]);
+    for (size_t i = 0; ok && i < s->order.n; i++)
+        ok = leave_attr(ev, tracked_attr(s, i));
     for (size_t i = 0; ok && i < s->lists.n; i++)
         ok = leave_items(ev, &s->lists.at[i]);
     for (size_t i = 0; ok && i < s->storages.n; i++)

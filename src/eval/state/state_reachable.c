@@ -26,11 +26,11 @@ static Dim reach_origin(void *arg, Dim sym)
  * nothing but itself (`has the model warned already?`) is left out. */
 static Ox flag_input(Eval *ev, const TrackedAttr *h)
 {
-    Value now = h->cell->v;
+    const State *s = ev->state;
+    Value now = tracked_cell(s, h)->v;
     bool set = val_is_bool(h->before) && val_is_bool(now) &&
         (h->before.tag != now.tag || h->before.any != now.any);
-    return set && facts_any_state(ev->cx) ? map_get(&ev->state->fed, tracked_name(ev->cx, h))
-                                          : NULL;
+    return set && facts_any_state(ev->cx) ? map_get(&s->fed, tracked_name(ev->cx, s, h)) : NULL;
 }
 
 /* For val_walk: reaches the values from which v, which the run has left, is computed. A dict is
@@ -110,9 +110,10 @@ static void reach_flags(Eval *ev)
     State *s = ev->state;
     for (bool more = true; more;) {
         more = false;
-        for (size_t i = 0; i < s->attrs.n; i++) {
-            Ox in = flag_input(ev, &s->attrs.at[i]);
-            Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, s->attrs.at[i].cell->v)
+        for (size_t i = 0; i < s->order.n; i++) {
+            const TrackedAttr *h = tracked_attr(s, i);
+            Ox in = flag_input(ev, h);
+            Ox next = in && map_find(&s->looked.seen, in) ? carry_ox(ev->g, tracked_cell(s, h)->v)
                                                           : NULL;
             more = more || (next && !map_find(&s->looked.seen, next));
             reach(&s->looked, next);
@@ -121,6 +122,7 @@ static void reach_flags(Eval *ev)
     }
 }
 
+/* See state.h. Flags come last: they are reached if something else depends on them. */
 void state_reachable(Eval *ev)
 {
     State *s = ev->state;
@@ -130,9 +132,11 @@ void state_reachable(Eval *ev)
     for (size_t i = 0; i < s->storages.n; i++)
         if (s->storages.at[i].st->now != s->storages.at[i].before)
             reach(&s->looked, s->storages.at[i].st->now);
-    for (size_t i = 0; i < s->attrs.n; i++)
-        if (!flag_input(ev, &s->attrs.at[i]))
-            reach_value(ev, s->attrs.at[i].before, s->attrs.at[i].cell->v);
+    for (size_t i = 0; i < s->order.n; i++) {
+        const TrackedAttr *h = tracked_attr(s, i);
+        if (!flag_input(ev, h))
+            reach_value(ev, h->before, tracked_cell(s, h)->v);
+    }
     for (size_t i = 0; i < s->lists.n; i++)
         reach_items(ev, &s->lists.at[i]);
     reach_all(&s->looked);
