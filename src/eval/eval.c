@@ -169,6 +169,14 @@ static bool tell_specialized(Eval *ev)
     return !ctx_failed(ev->cx);
 }
 
+/* An evaluation seldom begins again if the inputs are given: what was read of the file goes with
+ * the first statement then. */
+static void settle_early(Eval *ev)
+{
+    if (facts_inputs_are_given(ev->cx))
+        ev->p->settled_at = 0;
+}
+
 static bool evaluate(Eval *ev)
 {
     Program *p = ev->p;
@@ -180,8 +188,10 @@ static bool evaluate(Eval *ev)
     p->run_setstate = run_setstate;
     if (p->build_root && !p->build_root(ev->cx, p, &p->root))
         return false;
-    return choose_entry(ev) && state_begin(ev) && make_inputs(ev, &inputs, &n) &&
-        run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev) &&
+    if (!choose_entry(ev) || !state_begin(ev) || !make_inputs(ev, &inputs, &n))
+        return false;
+    settle_early(ev);
+    return run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev) &&
         tell_guards(ev) && tell_specialized(ev);
 }
 
