@@ -311,7 +311,7 @@ void set_items(Node *n, int i, const Dim *items, int64_t count)
     if (!own)
         return;
     n->out[i]->items = own;
-    n->out[i]->n_items = count;
+    n->out[i]->n_items = (int)count;
 }
 
 bool node_in_ints(const Node *n, int i, const int64_t **out, int64_t *count)

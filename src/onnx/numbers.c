@@ -36,7 +36,7 @@ static void add_items(Graph *g, Ox v)
     for (int64_t i = 0; i < n; i++)
         items[i] = dim_int(g->cx, int_at(k->dtype, data, i));
     v->items = items;
-    v->n_items = n;
+    v->n_items = (int)n;
 }
 
 static Ox new_const(Graph *g, const Const *k)
@@ -271,7 +271,7 @@ Ox ox_of_items(Graph *g, DType t, int rank, const Dim *items, int64_t n)
     o->items = mem_copy(g->cx, items, (size_t)n * sizeof *items);
     if (!o->items)
         return POISON;
-    o->n_items = n;
+    o->n_items = (int)n;
     share(root, (Shared){ h, SHARED_DIMS, o });
     return o;
 }

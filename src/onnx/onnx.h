@@ -210,16 +210,16 @@ typedef enum {
 
 /* Read the fields; only src/onnx and src/tidy write them. */
 struct OxValue {
-    OxKind kind;
-    uint32_t id; /* in order of making; unique in the conversion */
+    OxKind kind : 8;
+    bool is_output; /* of the graph that makes it */
+    uint32_t id;    /* in order of making; unique in the conversion */
+    int out;        /* OX_NODE */
+    int n_items;    /* at most MAX_ITEMS */
     Type type;
     Node *node;
-    int out;          /* OX_NODE */
-    bool is_output;   /* of the graph that makes it */
     const Const *k;   /* OX_CONST; OX_INPUT: its default, or NULL */
     const Dim *items; /* contents of a small int64/int32 tensor of rank 0 or 1, as far as known;
                          else NULL */
-    int64_t n_items;  /* at most MAX_ITEMS */
     Graph *graph;     /* the scope that defines it; NULL for OX_CONST and OX_DIMS */
     struct DimRec *measures; /* dim.c: the first of the symbols that are its sizes, or NULL */
     Str name;                /* a name that it must get (inputs, outputs), or NULL */
@@ -274,12 +274,12 @@ struct Node {
     Str name, domain;        /* operator name; domain "" is ONNX's own */
     int n_in, n_out, n_attr; /* a Concat of a program's list may have any number of inputs */
     bool dead;
-    Ox *in; /* NULL: an optional input that is not there */
+    SourceId at;
+    uint32_t id; /* in order of making */
+    Ox *in;      /* NULL: an optional input that is not there */
     Ox *out;
     Attr *attr;
-    SourceId at;
     Graph *graph;
-    uint32_t id; /* in order of making */
 };
 
 /* A graph is a scope: names and nodes of `up` are visible in it, not the other way round. */

@@ -50,7 +50,7 @@ static bool in_order(Ctx *cx, Tensor *t)
 
 static bool surely_contiguous(Ctx *cx, Tensor *t)
 {
-    return (t->contiguous == YES && !t->stride && !t->strides) || tensor_contiguous(cx, t) == YES;
+    return (t->contiguous == YES && !t->stride) || tensor_contiguous(cx, t) == YES;
 }
 
 typedef struct Order {
@@ -251,8 +251,8 @@ typedef struct LayoutCall {
 static WalkStep set_layout(void *arg, Value v)
 {
     const LayoutCall *c = arg;
-    bool is_new = v.tag == V_TENSOR && !v.t->base && !v.t->stride && !v.t->strides &&
-        v.t->contiguous == YES && !is_of_argument(v.t, c->args, c->n);
+    bool is_new = v.tag == V_TENSOR && !v.t->base && !v.t->stride && v.t->contiguous == YES &&
+        !is_of_argument(v.t, c->args, c->n);
     if (is_new) {
         Dim stride[MAX_RANK];
         Type type = tensor_type(v.t);

@@ -48,10 +48,9 @@ bool tensor_strides(Ctx *cx, Tensor *t, Dim out[MAX_RANK])
     Type ty = tensor_type(t);
     if (!ty || ty->rank < 0)
         return false;
-    if (!t->stride && !t->strides)
+    if (!t->stride)
         return t->contiguous == YES && contiguous_strides(cx, ty, out);
-    for (int i = 0; i < ty->rank; i++)
-        out[i] = t->stride ? t->stride[i] : dim_int(cx, t->strides[i]);
+    memcpy(out, t->stride, (size_t)ty->rank * sizeof *out);
     return true;
 }
 
@@ -89,7 +88,7 @@ Tri tensor_has_format(Ctx *cx, Tensor *t, int64_t format)
 
 Tri tensor_contiguous(Ctx *cx, Tensor *t)
 {
-    return t->stride || t->strides ? tensor_has_format(cx, t, FORMAT_CONTIGUOUS) : t->contiguous;
+    return t->stride ? tensor_has_format(cx, t, FORMAT_CONTIGUOUS) : t->contiguous;
 }
 
 /* Does an axis of stride 0 have more than one element? */
@@ -174,7 +173,7 @@ Tri tensor_can_view(Ctx *cx, Tensor *base, Type to)
 {
     Dim from[MAX_RANK], out[MAX_RANK];
     Type old = tensor_type(base);
-    if (base->contiguous == YES && !base->stride && !base->strides)
+    if (base->contiguous == YES && !base->stride)
         return YES;
     if (old->rank < 0 || to->rank < 0 || !tensor_strides(cx, base, from))
         return UNKNOWN;

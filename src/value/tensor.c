@@ -18,6 +18,19 @@ Tensor *tensor_new(Ctx *cx, Ox v)
     return t;
 }
 
+Tensor *tensor_saved(Ctx *cx, Ox v, const Const *k)
+{
+    Tensor *t = tensor_new(cx, v);
+    if (!k->strides)
+        return t;
+    Dim *stride = new_array(cx, Dim, k->rank);
+    for (int i = 0; stride && i < k->rank; i++)
+        stride[i] = dim_int(cx, k->strides[i]);
+    t->stride = stride;
+    t->contiguous = NO;
+    return t;
+}
+
 Tensor *tensor_alias(Ctx *cx, Tensor *t)
 {
     Tensor *a = new(cx, Tensor);
@@ -282,7 +295,7 @@ Tensor *tensor_copy(Ctx *cx, const Tensor *base, Ox read)
 Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read)
 {
     Tensor *t = tensor_copy(cx, base, read);
-    const char *why = base->contiguous == UNKNOWN && !base->stride && !base->strides
+    const char *why = base->contiguous == UNKNOWN && !base->stride
         ? "on the order in which PyTorch lays that out (write to a clone() of one of them)"
         : "on sizes that are not known (-i with sizes, or with bounds such as N=2..64, decides "
           "it)";

@@ -37,18 +37,18 @@ typedef struct ViewKind {
 
 /* The memory that several tensors see. Written by heap.c only (storage_set). */
 struct Storage {
-    Ox now; /* the whole, in the shape of the tensor that made it; NULL: a container's mark */
-    uint32_t
-        version; /* another one after each write, also after one that is undone; 0: never written */
-    Str name;    /* state_dict name, or the input's name; NULL for a computed one */
-    bool state;  /* a parameter, buffer or attribute of the saved model */
-    SourceId written; /* of state: where the last write was */
-    bool input;
-    bool tracked;          /* eval/state/state.c has met it */
-    bool shared_bytes;     /* another storage of the file overlaps it: a write is refused */
+    Ox now;   /* the whole, in the shape of the tensor that made it; NULL: a container's mark */
+    Str name; /* state_dict name, or the input's name; NULL for a computed one */
     struct Alias *aliases; /* storages that may be this very memory, and its parts (tensor.c) */
     Str invalid; /* why its contents are not known while `now` is POISON: an alias was written */
     uint64_t created; /* heap_now() when it was made: a branch that has made it logs no write */
+    uint32_t
+        version; /* another one after each write, also after one that is undone; 0: never written */
+    SourceId written; /* of state: where the last write was */
+    bool state;       /* a parameter, buffer or attribute of the saved model */
+    bool input;
+    bool tracked;      /* eval/state/state.c has met it */
+    bool shared_bytes; /* another storage of the file overlaps it: a write is refused */
 };
 
 /* How the integers of a quantised tensor stand for numbers: (integer - zero_point) * scale. */
@@ -68,12 +68,11 @@ struct Tensor {
     const View *view;      /* of a view: the call that made it, to read again and to write back */
     Ox read;               /* the value .. */
     uint32_t read_version; /* .. while st->version is this */
-    Kinds kind;
+    Kinds kind : 8;
     bool number; /* PyTorch's "wrapped number": CONSTANTS.cN (0-d); no operator's result is one */
-    /* How it lies in memory, per axis in elements: `strides` of a saved tensor, `stride` of a view
-     * where they follow from its base's; both NULL: `contiguous` says all that is known. */
-    const int64_t *strides;
-    Tri contiguous;
+    /* How it lies in memory, per axis in elements: of a saved tensor, and of a view where that
+     * follows from its base; NULL: `contiguous` says all that is known. */
+    Tri contiguous : 8;
     const Dim *stride;
     const QuantInfo *quant; /* of QUANT, else NULL */
     Ox lengths; /* of NESTED, else NULL: its values are sequences padded to one length, and of each
@@ -83,6 +82,8 @@ struct Tensor {
 /* ---- making tensors ---- */
 
 Tensor *tensor_new(Ctx *cx, Ox v); /* with a fresh storage; contiguous */
+/* The same of a weight k, which need not be contiguous. */
+Tensor *tensor_saved(Ctx *cx, Ox v, const Const *k);
 /* The result of a view, whose value now is `read`: shares base's storage. */
 Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read);
 /* The same contents in memory of its own: what reshape or contiguous make where they have to

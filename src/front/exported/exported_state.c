@@ -564,10 +564,7 @@ bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persist
 
 static Value tensor_of(Ctx *cx, Program *p, const Exported *x, const ExState *s, Storage **shared)
 {
-    Tensor *t = tensor_new(cx, ox_const(p->graph, s->k));
-    t->kind = PLAIN;
-    t->strides = s->k->strides;
-    t->contiguous = s->k->strides ? NO : YES;
+    Tensor *t = tensor_saved(cx, ox_const(p->graph, s->k), s->k);
     Storage **same = &shared[s->same];
     if (!*same) {
         *same = t->st;

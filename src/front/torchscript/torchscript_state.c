@@ -88,10 +88,8 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
     if (t->why)
         return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s,
                     t->st ? t->st->type_name->s : "sparse", t->why);
-    Tensor *made = tensor_new(b->cx, ox_const(b->ts->g, t->k));
+    Tensor *made = tensor_saved(b->cx, ox_const(b->ts->g, t->k), t->k);
     made->kind = t->st->quantised ? QUANT : PLAIN;
-    made->strides = t->k->strides;
-    made->contiguous = t->k->strides ? NO : YES;
     if (t->st->quantised)
         made->quant = quant_info(b, t);
     Storage *st = map_get(&b->ts->cells, t->same);

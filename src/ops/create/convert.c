@@ -57,7 +57,7 @@ static Tri has_format(Op *op, Tensor *base)
         return has_channels_last(op, base, format.i);
     int rank = tensor_type(base)->rank;
     int64_t last = rank == 5 ? FORMAT_CHANNELS_LAST_3D : FORMAT_CHANNELS_LAST;
-    bool ordered = (!base->stride && !base->strides) || rank < 4 || !has_thin_axis(op, base);
+    bool ordered = !base->stride || rank < 4 || !has_thin_axis(op, base);
     if (ordered && tensor_contiguous(op->cx, base) == YES)
         return YES;
     return rank >= 4 && has_channels_last(op, base, last) == YES ? NO : UNKNOWN;
