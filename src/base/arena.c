@@ -83,7 +83,7 @@ static void allow(const uint8_t *p, size_t n) { (void)p, (void)n; }
 
 static Chunk *chunk_new(size_t size)
 {
-    Chunk *c = pages_new(sizeof *c, size);
+    Chunk *c = pages_untouched(sizeof *c, size);
     if (c)
         c->size = size;
     return c;
@@ -93,7 +93,7 @@ static void chunks_free(Chunk *c)
 {
     for (Chunk *older; c; c = older) {
         older = c->older;
-        pages_free(c, sizeof *c, c->size);
+        pages_untouched_free(c, sizeof *c, c->size);
     }
 }
 

@@ -12,6 +12,10 @@ void base_free(void *p);
 MUST_USE void *pages_new(size_t head, size_t size);
 MUST_USE void *pages_grow(void *p, size_t head, size_t old, size_t size);
 void pages_free(void *p, size_t head, size_t size);
+/* The same of what may stay empty for the most part: no page of it takes memory before it is
+ * touched. */
+MUST_USE void *pages_untouched(size_t head, size_t size);
+void pages_untouched_free(void *p, size_t head, size_t size);
 
 #ifdef PT2ONNX_FAULTS
 bool fault_of_size(size_t size); /* is an array of so many bytes to be refused? */

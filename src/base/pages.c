@@ -98,16 +98,22 @@ static void *large_grow(void *p, size_t head, size_t old, size_t size)
 
 /* ---- any size ---- */
 
+/* Is there no memory of this size, because of the size or of a test? */
+static bool refused(size_t size)
+{
+    return fault_now() || size > SIZE_MAX - SYS_HUGE_PAGE - SYS_PAGE;
+}
+
 void *pages_new(size_t head, size_t size)
 {
-    if (fault_now() || size > SIZE_MAX - SYS_HUGE_PAGE - SYS_PAGE)
+    if (refused(size))
         return NULL;
     return size < LARGE ? calloc(1, head + size) : large_new(head, size);
 }
 
 void *pages_grow(void *p, size_t head, size_t old, size_t size)
 {
-    if (fault_now() || size > SIZE_MAX - SYS_HUGE_PAGE - SYS_PAGE)
+    if (refused(size))
         return NULL;
     if (old >= LARGE)
         return large_grow(p, head, old, size);
@@ -127,4 +133,24 @@ void pages_free(void *p, size_t head, size_t size)
         sys_unmap(mapping_of(p, head), mapped_bytes(size));
     else
         free(p);
+}
+
+/* ---- what may stay empty ---- */
+
+/* calloc would write zeros over all of it. */
+static bool by_system(size_t size) { return LARGE < SIZE_MAX && size < LARGE; }
+
+void *pages_untouched(size_t head, size_t size)
+{
+    if (!by_system(size))
+        return pages_new(head, size);
+    return fault_now() ? NULL : sys_pages(head + size);
+}
+
+void pages_untouched_free(void *p, size_t head, size_t size)
+{
+    if (p && by_system(size))
+        sys_unmap(p, head + size);
+    else
+        pages_free(p, head, size);
 }

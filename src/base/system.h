@@ -96,9 +96,11 @@ bool sys_is_absolute(const char *path);
 /* ---- memory ---- */
 
 enum { SYS_PAGE = 4096, SYS_HUGE_PAGE = 2 << 20 };
-/* Is there sys_map? Where memory cannot grow without a copy malloc does as well. */
+/* Are there sys_pages and sys_map? Where memory cannot grow without a copy malloc does as well. */
 #ifdef __linux__
 enum { SYS_MAPS = 1 };
+/* n bytes of zeros, no page of which takes memory before it is touched. */
+uint8_t *sys_pages(size_t n);
 /* n bytes of zeros whose second page begins a huge page; NULL: there are none. They grow without a
  * copy, to another place perhaps; NULL then leaves them as they were. */
 uint8_t *sys_map(size_t n);
@@ -106,6 +108,11 @@ uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n);
 void sys_unmap(uint8_t *p, size_t n);
 #else
 enum { SYS_MAPS = 0 };
+static inline uint8_t *sys_pages(size_t n)
+{
+    (void)n;
+    return NULL;
+}
 static inline uint8_t *sys_map(size_t n)
 {
     (void)n;

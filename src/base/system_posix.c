@@ -327,6 +327,12 @@ bool sys_is_absolute(const char *path) { return path[0] == '/'; }
 /* ---- memory ---- */
 
 #ifdef __linux__
+uint8_t *sys_pages(size_t n)
+{
+    void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
 /* Addresses for n bytes whose second page begins a huge page; nothing lies there yet. */
 static uint8_t *aligned_addresses(size_t n)
 {

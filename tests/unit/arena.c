@@ -3,6 +3,8 @@
 
 #include "base/limits.h"
 
+#include <stdio.h>
+
 static void memory_is_zeroed_and_aligned(void **state)
 {
     Ctx *cx = *state;
@@ -200,6 +202,35 @@ static void an_array_that_overflows_is_refused(void **state)
     assert_int_equal(cx->error.code, E_LIMIT);
 }
 
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+/* Pages that the process holds. */
+static long pages_held(void)
+{
+    long all = 0, held = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%ld %ld", &all, &held), 2);
+    fclose(f);
+    return held;
+}
+
+/* A short conversion has a handful of arenas, and little in each. */
+static void an_arena_takes_no_memory_before_it_is_used(void **state)
+{
+    enum { MANY = 64 };
+    Arena *all[MANY];
+    (void)state;
+    long before = pages_held();
+    for (int i = 0; i < MANY; i++) {
+        all[i] = arena_new();
+        memset(arena_alloc(all[i], 100), 1, 100);
+    }
+    assert_true(pages_held() - before < 6 * MANY);
+    for (int i = 0; i < MANY; i++)
+        arena_free(all[i]);
+}
+#endif
+
 static void the_heap_limit_names_its_option(void **state)
 {
     Ctx *cx = *state;
@@ -263,6 +294,9 @@ int main(void)
         TEST(scratch_goes_with_the_call_that_took_it),
         TEST(a_mark_frees_blocks_made_since),
         TEST(a_restart_gives_zeroed_memory_again),
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+        TEST(an_arena_takes_no_memory_before_it_is_used),
+#endif
         TEST(the_heap_limit_names_its_option),
         TEST(many_small_pieces_meet_the_limit_too),
 #ifdef PT2ONNX_FAULTS
