@@ -160,40 +160,41 @@ static void put_recorded(Listing *l, const char *schema)
 
 /* ---- rows and rules ---- */
 
-/* A row with the older forms that follow it. */
-static const OpRow *list_row(Listing *l, const OpFamily *family, const OpRow *row)
+/* Row `at` with the older forms that follow it; the number of the next one. */
+static size_t list_row(Listing *l, const OpFamily *family, size_t at)
 {
     static const char *const how[] = { [ROW_LOWER] = "a C function",
                                        [ROW_ITSELF] = "a C function",
                                        [ROW_CALL] = "a C function",
                                        [ROW_EACH] = "a C function",
                                        [ROW_VIEW] = "a view: a C function" };
-    const OpRow *owner = row;
+    OpRow owner, row;
     size_t before = l->n;
+    op_row(family, at, &owner);
+    row = owner;
     do {
-        put_schema(l, family, row->schema);
-        row++;
-    } while (row->kind == ROW_OLDER);
+        put_schema(l, family, row.schema);
+    } while (op_row(family, ++at, &row) && row.kind == ROW_OLDER);
     if (l->n == before)
-        return row;
-    if (owner->kind == ROW_REFUSE) {
-        const char *why = owner->text ? owner->text : "ONNX cannot say it";
+        return at;
+    if (owner.kind == ROW_REFUSE) {
+        const char *why = owner.text ? owner.text : "ONNX cannot say it";
         buf_fmt(l->out, l->only ? "    refused: %s\n" : "        refused: %s\n", why);
-        return row;
+        return at;
     }
-    buf_fmt(l->out, l->only ? "    %s of ops/%s/%s.c" : "        %s", how[owner->kind],
+    buf_fmt(l->out, l->only ? "    %s of ops/%s/%s.c" : "        %s", how[owner.kind],
             family->folder, family->name);
     buf_str(l->out,
-            l->only && strncmp(owner->schema, "complex::", 9) == 0 ? ", where a tensor is complex"
-                                                                   : "");
-    put_kinds(l->out, owner->kinds & QUANT, owner->kinds & NESTED);
+            l->only && strncmp(owner.schema, "complex::", 9) == 0 ? ", where a tensor is complex"
+                                                                  : "");
+    put_kinds(l->out, owner.kinds & QUANT, owner.kinds & NESTED);
     buf_str(l->out, l->only ? "\n" : "");
-    if (l->only && owner->promote)
-        buf_fmt(l->out, "    promotes %s\n", owner->promote);
-    if (l->only && owner->derivative)
-        buf_fmt(l->out, "    derivative %s\n", owner->derivative);
-    put_recorded(l, owner->schema);
-    return row;
+    if (l->only && owner.promote)
+        buf_fmt(l->out, "    promotes %s\n", owner.promote);
+    if (l->only && owner.derivative)
+        buf_fmt(l->out, "    derivative %s\n", owner.derivative);
+    put_recorded(l, owner.schema);
+    return at;
 }
 
 /* The indented lines of a rule: its heads are printed as schemas. */
@@ -230,11 +231,13 @@ static size_t list_rules(Listing *l, const OpFamily *family, const RuleList *rul
     return at;
 }
 
+/* The rows of a family, then its rules. False after an error. */
 static bool list_family(Listing *l, const OpFamily *family)
 {
     l->titled = false;
-    for (const OpRow *row = family->rows; row && row->kind != ROW_END;)
-        row = list_row(l, family, row);
+    OpRow row;
+    for (size_t i = 0; op_row(family, i, &row);)
+        i = list_row(l, family, i);
     if (!family->rules)
         return true;
     Text *text = new(l->cx, Text);

@@ -136,10 +136,11 @@ static bool index_family(Index *index, size_t number)
     const OpFamily *family = &op_families[number];
     Ctx *cx = index->cx;
     RuleList rules = { 0 };
-    for (size_t i = 0; family->rows[i].kind != ROW_END; i++) {
-        if (!schema_parse(cx, family->rows[i].schema))
+    OpRow row;
+    for (size_t i = 0; op_row(family, i, &row); i++) {
+        if (!schema_parse(cx, row.schema))
             return false;
-        add(index, name_of(cx, family->rows[i].schema), row_item(number, i));
+        add(index, name_of(cx, row.schema), row_item(number, i));
     }
     if (family->rules &&
         !rules_parse(cx, text_of(cx, str_fmt(cx, "%s.rules", family->name)->s, family->rules),

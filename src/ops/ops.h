@@ -89,77 +89,59 @@ struct OpRow {
  * is known of the operator:
  *
  *     LOWER(lower_inverse, NULL, PLAIN, "aten::inverse(Tensor self) -> Tensor",
- *           .layout = LAYOUT_OWN_ORDER),
+ *           .layout = LAYOUT_OWN_ORDER);
  *
  *     .layout, .layout_of   how its results lie in memory, unless as its arguments
  *     .repeats, .join       of a view, as the comments of OpRow say; .conjugates, .negates too
  *     .derivative           its gradient, where its nodes do not have PyTorch's (docs/rules.md)
- *     .fills                it may write in place to what `expand` made */
-#define LOWER(fn, promo, k, ...) \
-    { .kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), .schema = __VA_ARGS__ }
-#define FAMILY(fn, d, promo, k, ...) \
-    { .kind = ROW_LOWER,             \
-      .promote = (promo),            \
-      .kinds = (k),                  \
-      .lower = (fn),                 \
-      .datum = (d),                  \
-      .schema = __VA_ARGS__ }
-#define UNARY(fn, onnx, promo, k, ...) \
-    { .kind = ROW_LOWER,               \
-      .promote = (promo),              \
-      .kinds = (k),                    \
-      .lower = (fn),                   \
-      .text = (onnx),                  \
-      .schema = __VA_ARGS__ }
+ *     .fills                it may write in place to what `expand` made
+ *
+ * The rows of a family are code that gives the one of number `left`, not data: addresses in data
+ * are written before main, those of all 1,500 rows, of which a program calls a few. */
+#define OP_ROWS(family) void ops_##family(OpRow *row, size_t left)
+#define OP_ROW(...)                        \
+    do {                                   \
+        if (left-- == 0) {                 \
+            *row = (OpRow){ __VA_ARGS__ }; \
+            return;                        \
+        }                                  \
+    } while (0)
+#define LOWER(fn, promo, k, ...)                                               \
+    OP_ROW(.kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), \
+           .schema = __VA_ARGS__)
+#define FAMILY(fn, d, promo, k, ...)                                                         \
+    OP_ROW(.kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), .datum = (d), \
+           .schema = __VA_ARGS__)
+#define UNARY(fn, onnx, promo, k, ...)                                                         \
+    OP_ROW(.kind = ROW_LOWER, .promote = (promo), .kinds = (k), .lower = (fn), .text = (onnx), \
+           .schema = __VA_ARGS__)
 /* A lowering that may give back its argument's own value: then the result is that argument, and
  * writing to one writes to both. */
 #define ITSELF(fn, d, k, ...) \
-    { .kind = ROW_ITSELF, .kinds = (k), .lower = (fn), .datum = (d), .schema = __VA_ARGS__ }
+    OP_ROW(.kind = ROW_ITSELF, .kinds = (k), .lower = (fn), .datum = (d), .schema = __VA_ARGS__)
 #define CALL(fn, promo, k, ...) \
-    { .kind = ROW_CALL, .promote = (promo), .kinds = (k), .call = (fn), .schema = __VA_ARGS__ }
-#define CALL_FAMILY(fn, d, promo, k, ...) \
-    { .kind = ROW_CALL,                   \
-      .promote = (promo),                 \
-      .kinds = (k),                       \
-      .call = (fn),                       \
-      .datum = (d),                       \
-      .schema = __VA_ARGS__ }
+    OP_ROW(.kind = ROW_CALL, .promote = (promo), .kinds = (k), .call = (fn), .schema = __VA_ARGS__)
+#define CALL_FAMILY(fn, d, promo, k, ...)                                                  \
+    OP_ROW(.kind = ROW_CALL, .promote = (promo), .kinds = (k), .call = (fn), .datum = (d), \
+           .schema = __VA_ARGS__)
 /* A view: what it reads, what its base becomes when it is written, and how its strides follow. */
-#define VIEW(fn, wr, st, k, ...) \
-    { .kind = ROW_VIEW,          \
-      .kinds = (k),              \
-      .lower = (fn),             \
-      .write = (wr),             \
-      .strides = (st),           \
-      .schema = __VA_ARGS__ }
-#define VIEW_FAMILY(fn, d, wr, st, k, ...) \
-    { .kind = ROW_VIEW,                    \
-      .kinds = (k),                        \
-      .lower = (fn),                       \
-      .datum = (d),                        \
-      .write = (wr),                       \
-      .strides = (st),                     \
-      .schema = __VA_ARGS__ }
+#define VIEW(fn, wr, st, k, ...)                                                          \
+    OP_ROW(.kind = ROW_VIEW, .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), \
+           .schema = __VA_ARGS__)
+#define VIEW_FAMILY(fn, d, wr, st, k, ...)                                             \
+    OP_ROW(.kind = ROW_VIEW, .kinds = (k), .lower = (fn), .datum = (d), .write = (wr), \
+           .strides = (st), .schema = __VA_ARGS__)
 /* A view of its argument where that is possible, else a copy: reshape. */
-#define VIEW_OR_COPY(fn, wr, st, sh, k, ...) \
-    { .kind = ROW_VIEW,                      \
-      .kinds = (k),                          \
-      .lower = (fn),                         \
-      .write = (wr),                         \
-      .strides = (st),                       \
-      .shares = (sh),                        \
-      .schema = __VA_ARGS__ }
+#define VIEW_OR_COPY(fn, wr, st, sh, k, ...)                                              \
+    OP_ROW(.kind = ROW_VIEW, .kinds = (k), .lower = (fn), .write = (wr), .strides = (st), \
+           .shares = (sh), .schema = __VA_ARGS__)
 /* Its argument itself where nothing is to do, else a copy: contiguous, to. */
-#define ITSELF_OR_COPY(fn, sh, k, ...) \
-    { .kind = ROW_VIEW,                \
-      .kinds = (k),                    \
-      .lower = (fn),                   \
-      .shares = (sh),                  \
-      .gives_itself = true,            \
-      .schema = __VA_ARGS__ }
-#define OLDER(line) { .kind = ROW_OLDER, .schema = (line) } /* one more schema of the row above */
-#define REFUSE(why, line) { .kind = ROW_REFUSE, .schema = (line), .text = (why) }
-#define OPS_END           { .kind = ROW_END }
+#define ITSELF_OR_COPY(fn, sh, k, ...)                                                          \
+    OP_ROW(.kind = ROW_VIEW, .kinds = (k), .lower = (fn), .shares = (sh), .gives_itself = true, \
+           .schema = __VA_ARGS__)
+/* One more schema of the row above. */
+#define OLDER(line)       OP_ROW(.kind = ROW_OLDER, .schema = (line))
+#define REFUSE(why, line) OP_ROW(.kind = ROW_REFUSE, .schema = (line), .text = (why))
 
 /* ---- schemas ---- */
 
@@ -403,10 +385,12 @@ void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user);
 /* Every family, by name; table.c lists them. */
 typedef struct OpFamily {
     const char *folder, *name;
-    const OpRow *rows;
+    void (*rows)(OpRow *row, size_t left);
     const char *rules; /* embedded text or NULL */
     bool elementwise;  /* computed element by element, by PyTorch's TensorIterator */
 } OpFamily;
 extern const OpFamily op_families[]; /* ends with name NULL */
+/* Row `number` of a family. False, and *out is of ROW_END: the family has not so many. */
+bool op_row(const OpFamily *family, size_t number, OpRow *out);
 
 #endif

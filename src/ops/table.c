@@ -5,8 +5,9 @@
  * name is first called. A user's rules stand before the built-in rows of their name. */
 #include "ops/internal.h"
 
-/* One line a family: its folder; its rows, ops_NAME of NAME.c; and NAME.rules where it has one.
- * ELEMENT_BY_ELEMENT: both, and PyTorch's TensorIterator computes what its rows and rules say. */
+/* One line a family: its folder; its rows, OP_ROWS(NAME) of NAME.c; and NAME.rules where it has
+ * one. ELEMENT_BY_ELEMENT: both, and PyTorch's TensorIterator computes what its rows and rules say.
+ */
 #define FAMILIES(ROWS, ROWS_AND_RULES, ELEMENT_BY_ELEMENT) \
     ELEMENT_BY_ELEMENT(elementwise, pointwise)             \
     ROWS_AND_RULES(elementwise, special)                   \
@@ -73,9 +74,9 @@
     ROWS(shape, symint)                                    \
     ROWS(nn, vision)
 
-#define DECLARE(folder, name) extern const OpRow ops_##name[];
-#define DECLARE_BOTH(folder, name)   \
-    extern const OpRow ops_##name[]; \
+#define DECLARE(folder, name) OP_ROWS(name);
+#define DECLARE_BOTH(folder, name) \
+    OP_ROWS(name);                 \
     extern const char rules_##name[];
 FAMILIES(DECLARE, DECLARE_BOTH, DECLARE_BOTH)
 
@@ -110,13 +111,23 @@ static Str line_name(Ctx *cx, const char *line)
     return str_n(cx, line, n);
 }
 
-static Candidate row_candidate(const OpRow *row)
+bool op_row(const OpFamily *family, size_t number, OpRow *out)
 {
-    const OpRow *owner = row;
+    *out = (OpRow){ .kind = ROW_END };
+    family->rows(out, number);
+    return out->kind != ROW_END;
+}
+
+static Candidate row_candidate(Ctx *cx, const OpFamily *family, size_t number)
+{
+    OpRow row;
+    OpRow *owner = new(cx, OpRow);
+    op_row(family, number, &row);
+    *owner = row;
     while (owner->kind == ROW_OLDER)
-        owner--;
+        op_row(family, --number, owner);
     return (Candidate){ .row = owner,
-                        .line = row->schema,
+                        .line = row.schema,
                         .promote = owner->promote,
                         .kinds = owner->kinds ? owner->kinds : PLAIN,
                         .layout = owner->layout };
@@ -202,7 +213,7 @@ static void add_candidate(Ctx *cx, Entry *e, NameItem at)
     const Rule *rule = row ? NULL : rule_at(cx, rules_of_family(cx, at.family), at);
     if (!row && !rule)
         return;
-    Candidate c = row ? row_candidate(&f->rows[at.number]) : rule_candidate(rule);
+    Candidate c = row ? row_candidate(cx, f, at.number) : rule_candidate(rule);
     c.elementwise = f->elementwise;
     vec_push(cx, &e->at, c);
 }

@@ -563,12 +563,15 @@ static bool tried(const Run *run, Ctx *cx, const OpRow *row, const Rule *rule)
     return false;
 }
 
-static bool row_tried(const Run *run, Ctx *cx, const OpRow *row)
+/* Row `at` of the family, or an older form of it. */
+static bool row_tried(const Run *run, Ctx *cx, const OpFamily *f, size_t at)
 {
+    OpRow row;
+    op_row(f, at, &row);
     do {
-        if (tried(run, cx, row, NULL))
+        if (tried(run, cx, &row, NULL))
             return true;
-    } while ((++row)->kind == ROW_OLDER);
+    } while (op_row(f, ++at, &row) && row.kind == ROW_OLDER);
     return false;
 }
 
@@ -583,12 +586,13 @@ static void check_complete(Run *run, const char *family)
 {
     static const char packed[] = "torch.classes.";
     RuleList rules = { 0 };
+    OpRow r;
     for (const OpFamily *f = op_families; f->name; f++) {
         if (strcmp(f->name, family) != 0)
             continue;
-        for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
-            if (r->kind != ROW_OLDER && !strstr(r->schema, packed) && !row_tried(run, run->cx, r))
-                missing(run, r->schema);
+        for (size_t i = 0; op_row(f, i, &r); i++)
+            if (r.kind != ROW_OLDER && !strstr(r.schema, packed) && !row_tried(run, run->cx, f, i))
+                missing(run, r.schema);
         Text text = { .name = str_of(run->cx, family),
                       .at = f->rules,
                       .n = f->rules ? strlen(f->rules) : 0 };

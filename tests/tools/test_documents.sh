@@ -31,7 +31,7 @@ plant adding-a-pass.md '    $ cmake --build build --target unit_no_such'   '--ta
 plant adding-a-pass.md '`pt2onnx MODEL --dump-after no-such-pass`'         '--dump-after no-such-pass: no such pass'
 plant adding-an-operator.md 'A row of `NO_SUCH_MACRO`.'                    'NO_SUCH_MACRO: nothing in src is called so'
 plant adding-an-operator.md 'It calls `no_such_function`.'                 'no_such_function: nothing in src is called so'
-plant adding-an-operator.md '    LOWER(lower_stack, NULL, PLAIN, "aten::stack(Tensor[] tensors) -> Tensor"),' 'the sources have it otherwise: LOWER(lower_stack'
+plant adding-an-operator.md '    LOWER(lower_stack, NULL, PLAIN, "aten::stack(Tensor[] tensors) -> Tensor");' 'the sources have it otherwise: LOWER(lower_stack'
 plant adding-a-builtin.md '    { .name = "aten::fabs", .kinds = "N" },'    'the sources have it otherwise: { .name = "aten::fabs"'
 plant limits.md '## In English only'                                       'has a heading ## where here is the end'
 plant zh-CN/python.md '    pt2onnx help inputs   # 只有中文页有'           'has the end where here is the code pt2onnx help inputs'

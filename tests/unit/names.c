@@ -55,10 +55,11 @@ static void operators_have_all_rows_and_rules(void **state)
 {
     Ctx *cx = *state;
     Map seen = { 0 };
+    OpRow r;
     for (const OpFamily *f = op_families; f->name; f++) {
         RuleList rules = { 0 };
-        for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
-            assert_string_equal(expected(cx, &seen, r->schema), r->schema);
+        for (size_t row = 0; op_row(f, row, &r); row++)
+            assert_string_equal(expected(cx, &seen, r.schema), r.schema);
         Text text = { .name = str_of(cx, f->name),
                       .at = f->rules,
                       .n = f->rules ? strlen(f->rules) : 0 };
@@ -76,13 +77,14 @@ static void operators_have_all_rows_and_rules(void **state)
 static void an_older_row_has_its_owner(void **state)
 {
     Ctx *cx = *state;
+    OpRow r, owner = { 0 };
     for (const OpFamily *f = op_families; f->name; f++)
-        for (const OpRow *r = f->rows, *owner = r; r->kind != ROW_END; r++) {
-            owner = r->kind == ROW_OLDER ? owner : r;
-            Entry *e = table_find(cx, str_n(cx, r->schema, strcspn(r->schema, "(.")));
+        for (size_t row = 0; op_row(f, row, &r); row++) {
+            owner = r.kind == ROW_OLDER ? owner : r;
+            Entry *e = table_find(cx, str_n(cx, r.schema, strcspn(r.schema, "(.")));
             for (size_t i = 0; i < e->at.n; i++)
-                if (e->at.at[i].line == r->schema)
-                    assert_ptr_equal(e->at.at[i].row, owner);
+                if (e->at.at[i].line == r.schema)
+                    assert_ptr_equal(e->at.at[i].row->schema, owner.schema);
         }
 }
 

@@ -104,16 +104,17 @@ static void broken_lines_name_the_column(void **state)
 static void every_row_parses_and_is_unique(void **state)
 {
     Ctx *cx = *state;
+    OpRow r;
     for (const OpFamily *f = op_families; f->name; f++)
-        for (const OpRow *r = f->rows; r->kind != ROW_END; r++) {
-            const Schema *s = parse(cx, r->schema);
+        for (size_t row = 0; op_row(f, row, &r); row++) {
+            const Schema *s = parse(cx, r.schema);
             Entry *e = table_find(cx, s->name);
             int same = 0;
             assert_non_null(e);
             for (size_t i = 0; i < e->at.n; i++)
                 same += candidate_schema(cx, &e->at.at[i])->overload == s->overload;
             if (same != 1)
-                fail_msg("%s stands %d times in the table", r->schema, same);
+                fail_msg("%s stands %d times in the table", r.schema, same);
         }
 }
 
@@ -121,18 +122,18 @@ static void every_row_parses_and_is_unique(void **state)
 static void every_row_is_whole(void **state)
 {
     Ctx *cx = *state;
+    OpRow r, owner = { 0 };
     for (const OpFamily *f = op_families; f->name; f++)
-        for (const OpRow *r = f->rows, *owner = r; r->kind != ROW_END; r++) {
-            owner = r->kind == ROW_OLDER ? owner : r;
-            assert_true(owner->kind == ROW_REFUSE ? owner->text != NULL
-                                                  : owner->lower || owner->call);
-            const Schema *s = parse(cx, r->schema);
-            for (const char *p = owner->promote ? strchr(owner->promote, '(') : NULL;
+        for (size_t row = 0; op_row(f, row, &r); row++) {
+            owner = r.kind == ROW_OLDER ? owner : r;
+            assert_true(owner.kind == ROW_REFUSE ? owner.text != NULL : owner.lower || owner.call);
+            const Schema *s = parse(cx, r.schema);
+            for (const char *p = owner.promote ? strchr(owner.promote, '(') : NULL;
                  p && *p && *p != ')';) {
                 p += strspn(p, "(, ");
                 size_t n = strcspn(p, ",) ");
                 if (param_index(s, str_n(cx, p, n)) < 0)
-                    fail_msg("%s: the column %s names no parameter", r->schema, owner->promote);
+                    fail_msg("%s: the column %s names no parameter", r.schema, owner.promote);
                 p += n;
             }
         }

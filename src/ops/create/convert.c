@@ -241,94 +241,94 @@ static Ox lower_copy(Op *op)
            "aten::_cast_" name "(Tensor self, bool non_blocking=False) -> Tensor")
 #define ITEM(t, line) CALL_FAMILY(lower_item, t, NULL, PLAIN, line)
 
-const OpRow ops_convert[] = {
+OP_ROWS(convert)
+{
     ITSELF_OR_COPY(
         lower_to, shares_converted, PLAIN,
         "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
         "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-        .layout = LAYOUT_KEEPS),
+        .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool "
                    "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
                    "aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool "
                    "copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, " HOW
                    ", bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool "
                    "non_blocking=False, bool copy=False) -> Tensor(b|a)",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, "
                    "bool copy=False) -> Tensor(b|a)",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(
         lower_to, shares_converted, PLAIN,
         "aten::as_tensor(Tensor(a) self, *, ScalarType? dtype=None, Device? device=None) -> "
-        "Tensor(a)"),
+        "Tensor(a)");
     ITSELF_OR_COPY(lower_same_or_copy, shares_converted, PLAIN,
                    "aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) "
                    "-> Tensor(b|a)",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to_other, shares_converted, PLAIN,
-                   "aten::type_as(Tensor self, Tensor other) -> Tensor", .layout = LAYOUT_KEEPS),
+                   "aten::type_as(Tensor self, Tensor other) -> Tensor", .layout = LAYOUT_KEEPS);
     ITSELF_OR_COPY(lower_to, shares_converted, PLAIN,
                    "aten::type(Tensor self, ScalarType dtype, bool non_blocking=False, bool "
                    "copy=False) -> Tensor",
-                   .layout = LAYOUT_KEEPS),
+                   .layout = LAYOUT_KEEPS);
     LOWER(lower_to, NULL, PLAIN,
           "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, " HOW
           ", MemoryFormat? memory_format=None) -> Tensor",
-          .layout = LAYOUT_KEEPS),
+          .layout = LAYOUT_KEEPS);
     LOWER(lower_same, NULL, PLAIN,
           "aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-          .layout = LAYOUT_KEEPS),
-    LOWER(lower_same, NULL, PLAIN, "aten::lift_fresh_copy(Tensor self) -> Tensor"),
-    CAST(DT_FLOAT, "Float"),
-    CAST(DT_DOUBLE, "Double"),
-    CAST(DT_FLOAT16, "Half"),
-    CAST(DT_INT64, "Long"),
-    CAST(DT_BFLOAT16, "BFloat16"),
-    CAST(DT_BOOL, "Bool"),
-    CAST(DT_INT32, "Int"),
-    CAST(DT_INT16, "Short"),
-    CAST(DT_INT8, "Char"),
-    CAST(DT_UINT8, "Byte"),
-    CALL(lower_number_to_tensor, NULL, PLAIN, "prim::NumToTensor.Scalar(Scalar a) -> Tensor"),
-    ITEM(DT_INT64, "aten::Int.Tensor(Tensor a) -> int"),
-    ITEM(DT_DOUBLE, "aten::Float.Tensor(Tensor a) -> float"),
-    ITEM(DT_BOOL, "aten::Bool.Tensor(Tensor a) -> bool"),
-    ITEM(DT_BOOL, "aten::is_nonzero(Tensor self) -> bool"),
-    ITEM(DT_INT64, "aten::IntImplicit(Tensor a) -> int"),
-    ITEM(DT_DOUBLE, "aten::FloatImplicit(Tensor a) -> float"),
-    ITEM(DT_NONE, "aten::ScalarImplicit(Tensor a) -> Scalar"),
-    ITEM(DT_NONE, "aten::item(Tensor self) -> Scalar"),
-    ITEM(DT_NONE, "aten::_local_scalar_dense(Tensor self) -> Scalar"),
-    CALL(lower_sym_size, NULL, PLAIN, "aten::sym_size.int(Tensor self, int dim) -> SymInt"),
-    LOWER(lower_shape_as_tensor, NULL, PLAIN, "aten::_shape_as_tensor(Tensor self) -> Tensor"),
+          .layout = LAYOUT_KEEPS);
+    LOWER(lower_same, NULL, PLAIN, "aten::lift_fresh_copy(Tensor self) -> Tensor");
+    CAST(DT_FLOAT, "Float");
+    CAST(DT_DOUBLE, "Double");
+    CAST(DT_FLOAT16, "Half");
+    CAST(DT_INT64, "Long");
+    CAST(DT_BFLOAT16, "BFloat16");
+    CAST(DT_BOOL, "Bool");
+    CAST(DT_INT32, "Int");
+    CAST(DT_INT16, "Short");
+    CAST(DT_INT8, "Char");
+    CAST(DT_UINT8, "Byte");
+    CALL(lower_number_to_tensor, NULL, PLAIN, "prim::NumToTensor.Scalar(Scalar a) -> Tensor");
+    ITEM(DT_INT64, "aten::Int.Tensor(Tensor a) -> int");
+    ITEM(DT_DOUBLE, "aten::Float.Tensor(Tensor a) -> float");
+    ITEM(DT_BOOL, "aten::Bool.Tensor(Tensor a) -> bool");
+    ITEM(DT_BOOL, "aten::is_nonzero(Tensor self) -> bool");
+    ITEM(DT_INT64, "aten::IntImplicit(Tensor a) -> int");
+    ITEM(DT_DOUBLE, "aten::FloatImplicit(Tensor a) -> float");
+    ITEM(DT_NONE, "aten::ScalarImplicit(Tensor a) -> Scalar");
+    ITEM(DT_NONE, "aten::item(Tensor self) -> Scalar");
+    ITEM(DT_NONE, "aten::_local_scalar_dense(Tensor self) -> Scalar");
+    CALL(lower_sym_size, NULL, PLAIN, "aten::sym_size.int(Tensor self, int dim) -> SymInt");
+    LOWER(lower_shape_as_tensor, NULL, PLAIN, "aten::_shape_as_tensor(Tensor self) -> Tensor");
     CALL(lower_copy_, NULL, PLAIN,
-         "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)"),
+         "aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)");
     CALL(lower_fill_, NULL, PLAIN,
-         "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)"),
+         "aten::fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)");
     CALL(lower_fill_, NULL, PLAIN,
-         "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)"),
-    CALL(lower_zero_, NULL, PLAIN, "aten::zero_(Tensor(a!) self) -> Tensor(a!)"),
-    LOWER(lower_zero, NULL, PLAIN, "aten::zero(Tensor self) -> Tensor"),
+         "aten::fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)");
+    CALL(lower_zero_, NULL, PLAIN, "aten::zero_(Tensor(a!) self) -> Tensor(a!)");
+    LOWER(lower_zero, NULL, PLAIN, "aten::zero(Tensor self) -> Tensor");
     LOWER(lower_reshape_from_tensor, NULL, PLAIN,
-          "aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor"),
+          "aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor");
     REFUSE("ONNX's operators take no sparse tensors",
            "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? "
-           "dense_dim=None) -> Tensor"),
+           "dense_dim=None) -> Tensor");
     REFUSE("ONNX's operators take no sparse tensors",
-           "aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor"),
+           "aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor");
     LOWER(lower_copy, NULL, PLAIN,
-          "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor"),
-    LOWER(lower_fill, NULL, PLAIN, "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor"),
-    LOWER(lower_fill, NULL, PLAIN, "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor"),
-    OPS_END
-};
+          "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor");
+    LOWER(lower_fill, NULL, PLAIN, "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor");
+    LOWER(lower_fill, NULL, PLAIN, "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor");
+}

@@ -698,100 +698,100 @@ static Ox lower_scalar_tensor(Op *op)
     "*, ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define LIKE HOW ", MemoryFormat? memory_format=None"
 
-const OpRow ops_create[] = {
-    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::zeros(SymInt[] size, " HOW ") -> Tensor"),
-    FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor"),
+OP_ROWS(create)
+{
+    FAMILY(lower_fill_shape, 0, NULL, PLAIN, "aten::zeros(SymInt[] size, " HOW ") -> Tensor");
+    FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor");
     FAMILY(lower_fill_shape, 0, NULL, PLAIN,
-           "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor"),
+           "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor");
     FAMILY(lower_fill_shape, 0, NULL, PLAIN,
            "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor",
-           .layout = LAYOUT_OWN_ORDER),
+           .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_empty_permuted, NULL, PLAIN,
           "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor"),
-    FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor"),
-    FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor"),
+          .layout = LAYOUT_OWN_ORDER);
+    FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::zeros_like(Tensor self, " LIKE ") -> Tensor");
+    FAMILY(lower_fill_like, 1, NULL, PLAIN, "aten::ones_like(Tensor self, " LIKE ") -> Tensor");
+    FAMILY(lower_fill_like, 0, NULL, PLAIN, "aten::empty_like(Tensor self, " LIKE ") -> Tensor");
     FAMILY(lower_new_fill, 0, NULL, PLAIN,
            "aten::new_zeros(Tensor self, SymInt[] size, " HOW ") -> Tensor",
-           .layout = LAYOUT_CONTIGUOUS),
+           .layout = LAYOUT_CONTIGUOUS);
     FAMILY(lower_new_fill, 1, NULL, PLAIN,
            "aten::new_ones(Tensor self, SymInt[] size, " HOW ") -> Tensor",
-           .layout = LAYOUT_CONTIGUOUS),
+           .layout = LAYOUT_CONTIGUOUS);
     FAMILY(lower_new_fill, 0, NULL, PLAIN,
            "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor",
-           .layout = LAYOUT_CONTIGUOUS),
+           .layout = LAYOUT_CONTIGUOUS);
     FAMILY(lower_new_fill, 0, NULL, PLAIN,
            "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " HOW
            ") -> Tensor",
-           .layout = LAYOUT_OWN_ORDER),
+           .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_full, NULL, PLAIN,
-          "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor"),
+          "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor");
     FAMILY(lower_full, DT_FLOAT, NULL, PLAIN,
            "upgrade::full_0_4(SymInt[] size, Scalar fill_value, " HOW
-           ") -> Tensor"), /* up to version 4: floats */
+           ") -> Tensor"); /* up to version 4: floats */
     LOWER(lower_full_like, NULL, PLAIN,
-          "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor"),
+          "aten::full_like(Tensor self, Scalar fill_value, " LIKE ") -> Tensor");
     LOWER(lower_new_full, NULL, PLAIN,
           "aten::new_full(Tensor self, SymInt[] size, Scalar fill_value, " HOW ") -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
-    LOWER(lower_dim_arange, NULL, PLAIN, "aten::_dim_arange(Tensor like, int dim) -> Tensor"),
-    FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor"),
+          .layout = LAYOUT_CONTIGUOUS);
+    LOWER(lower_dim_arange, NULL, PLAIN, "aten::_dim_arange(Tensor like, int dim) -> Tensor");
+    FAMILY(lower_arange, 0, NULL, PLAIN, "aten::arange(Scalar end, " HOW ") -> Tensor");
     FAMILY(lower_arange, 1, NULL, PLAIN,
-           "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor"),
+           "aten::arange.start(Scalar start, Scalar end, " HOW ") -> Tensor");
     FAMILY(lower_arange, 2, NULL, PLAIN,
-           "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
-    FAMILY(lower_range, 0, NULL, PLAIN, "aten::range(Scalar start, Scalar end, " HOW ") -> Tensor"),
+           "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor");
+    FAMILY(lower_range, 0, NULL, PLAIN, "aten::range(Scalar start, Scalar end, " HOW ") -> Tensor");
     FAMILY(lower_range, 1, NULL, PLAIN,
-           "aten::range.step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor"),
+           "aten::range.step(Scalar start, Scalar end, Scalar step=1, " HOW ") -> Tensor");
     FAMILY(lower_space, 0, NULL, PLAIN,
-           "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor"),
-    OLDER("aten::linspace.v7(Scalar start, Scalar end, int? steps=None, " HOW ") -> Tensor"),
-    OLDER("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, " HOW ") -> Tensor"),
-    OLDER("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, " HOW ") -> Tensor"),
-    OLDER("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, " HOW ") -> Tensor"),
+           "aten::linspace(Scalar start, Scalar end, int steps, " HOW ") -> Tensor");
+    OLDER("aten::linspace.v7(Scalar start, Scalar end, int? steps=None, " HOW ") -> Tensor");
+    OLDER("aten::linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, " HOW ") -> Tensor");
+    OLDER("aten::linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, " HOW ") -> Tensor");
+    OLDER("aten::linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, " HOW ") -> Tensor");
     FAMILY(lower_space, 1, NULL, PLAIN,
            "aten::logspace(Scalar start, Scalar end, int steps, float base=10., " HOW
-           ") -> Tensor"),
+           ") -> Tensor");
     OLDER("aten::logspace.v8(Scalar start, Scalar end, int? steps=None, float base=10., " HOW
-          ") -> Tensor"),
+          ") -> Tensor");
     OLDER("aten::logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., " HOW
-          ") -> Tensor"),
+          ") -> Tensor");
     OLDER("aten::logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., " HOW
-          ") -> Tensor"),
+          ") -> Tensor");
     OLDER("aten::logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., " HOW
-          ") -> Tensor"),
+          ") -> Tensor");
     FAMILY(lower_tri_indices, 1, NULL, PLAIN,
-           "aten::triu_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
+           "aten::triu_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor");
     FAMILY(lower_tri_indices, 0, NULL, PLAIN,
-           "aten::tril_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor"),
-    FAMILY(lower_eye, 0, NULL, PLAIN, "aten::eye(SymInt n, " HOW ") -> Tensor"),
-    FAMILY(lower_eye, 1, NULL, PLAIN, "aten::eye.m(SymInt n, SymInt m, " HOW ") -> Tensor"),
+           "aten::tril_indices(int row, int col, int offset=0, " HOW_INT ") -> Tensor");
+    FAMILY(lower_eye, 0, NULL, PLAIN, "aten::eye(SymInt n, " HOW ") -> Tensor");
+    FAMILY(lower_eye, 1, NULL, PLAIN, "aten::eye.m(SymInt n, SymInt m, " HOW ") -> Tensor");
     UNARY(lower_tensor, "t", NULL, PLAIN,
           "aten::tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None, bool "
-          "requires_grad=False) -> Tensor"),
+          "requires_grad=False) -> Tensor");
     UNARY(lower_tensor, "t", NULL, PLAIN,
           "aten::tensor.int(int t, *, ScalarType? dtype=None, Device? device=None, bool "
-          "requires_grad=False) -> Tensor"),
+          "requires_grad=False) -> Tensor");
     UNARY(lower_tensor, "t", NULL, PLAIN,
           "aten::tensor.float(float t, *, ScalarType? dtype=None, Device? device=None, bool "
-          "requires_grad=False) -> Tensor"),
+          "requires_grad=False) -> Tensor");
     UNARY(lower_tensor, "t", NULL, PLAIN,
           "aten::tensor.complex(complex t, *, ScalarType? dtype=None, Device? device=None, bool "
-          "requires_grad=False) -> Tensor"),
+          "requires_grad=False) -> Tensor");
     UNARY(lower_tensor, "data", NULL, PLAIN,
           "aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, bool "
-          "requires_grad=False) -> Tensor"),
+          "requires_grad=False) -> Tensor");
     UNARY(lower_tensor, "t", NULL, PLAIN,
-          "aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+          "aten::as_tensor.bool(bool t, *, ScalarType? dtype=None, Device? device=None) -> Tensor");
     UNARY(lower_tensor, "t", NULL, PLAIN,
-          "aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+          "aten::as_tensor.int(int t, *, ScalarType? dtype=None, Device? device=None) -> Tensor");
     UNARY(
         lower_tensor, "t", NULL, PLAIN,
-        "aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
+        "aten::as_tensor.float(float t, *, ScalarType? dtype=None, Device? device=None) -> Tensor");
     UNARY(
         lower_tensor, "data", NULL, PLAIN,
-        "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor"),
-    LOWER(lower_scalar_tensor, NULL, PLAIN, "aten::scalar_tensor(Scalar s, " HOW ") -> Tensor"),
-    OPS_END
-};
+        "aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor");
+    LOWER(lower_scalar_tensor, NULL, PLAIN, "aten::scalar_tensor(Scalar s, " HOW ") -> Tensor");
+}

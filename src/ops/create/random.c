@@ -607,87 +607,87 @@ static Ox lower_binomial(Op *op)
 /* A distribution: the form that writes into self and the one that does not. */
 #define DRAWN(which, name, args)                                                       \
     CALL_FAMILY(lower_drawn_, which, NULL, PLAIN,                                      \
-                "aten::" name "_(Tensor(a!) self, " args GENERATOR ") -> Tensor(a!)"), \
-        FAMILY(drawn_like_self, which, NULL, PLAIN,                                    \
-               "aten::" name "(Tensor self, " args GENERATOR ") -> Tensor")
+                "aten::" name "_(Tensor(a!) self, " args GENERATOR ") -> Tensor(a!)"); \
+    FAMILY(drawn_like_self, which, NULL, PLAIN,                                        \
+           "aten::" name "(Tensor self, " args GENERATOR ") -> Tensor")
 #define INTO_SELF(which, line) CALL_FAMILY(lower_drawn_, which, NULL, PLAIN, line)
 
-const OpRow ops_random[] = {
-    SOURCE("RandomUniform", "aten::rand(SymInt[] size, *, " HOW ") -> Tensor"),
-    OLDER("aten::rand.generator(SymInt[] size, " GENERATED HOW ") -> Tensor"),
-    SOURCE("RandomNormal", "aten::randn(SymInt[] size, *, " HOW ") -> Tensor"),
-    OLDER("aten::randn.generator(SymInt[] size, " GENERATED HOW ") -> Tensor"),
+OP_ROWS(random)
+{
+    SOURCE("RandomUniform", "aten::rand(SymInt[] size, *, " HOW ") -> Tensor");
+    OLDER("aten::rand.generator(SymInt[] size, " GENERATED HOW ") -> Tensor");
+    SOURCE("RandomNormal", "aten::randn(SymInt[] size, *, " HOW ") -> Tensor");
+    OLDER("aten::randn.generator(SymInt[] size, " GENERATED HOW ") -> Tensor");
     UNARY(lower_random_like, "RandomUniform", NULL, PLAIN,
-          "aten::rand_like(Tensor self, *, " LIKE ") -> Tensor"),
-    OLDER("aten::rand_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor"),
+          "aten::rand_like(Tensor self, *, " LIKE ") -> Tensor");
+    OLDER("aten::rand_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor");
     UNARY(lower_random_like, "RandomNormal", NULL, PLAIN,
-          "aten::randn_like(Tensor self, *, " LIKE ") -> Tensor"),
-    OLDER("aten::randn_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor"),
+          "aten::randn_like(Tensor self, *, " LIKE ") -> Tensor");
+    OLDER("aten::randn_like.generator(Tensor self, " GENERATED LIKE ") -> Tensor");
     FAMILY(lower_randint, 0, NULL, PLAIN,
-           "aten::randint(SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
-    OLDER("aten::randint.generator(SymInt high, SymInt[] size, " GENERATED HOW_INT ") -> Tensor"),
+           "aten::randint(SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor");
+    OLDER("aten::randint.generator(SymInt high, SymInt[] size, " GENERATED HOW_INT ") -> Tensor");
     FAMILY(lower_randint, 1, NULL, PLAIN,
-           "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor"),
+           "aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, " HOW_INT ") -> Tensor");
     OLDER("aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, " GENERATED HOW_INT
-          ") -> Tensor"),
+          ") -> Tensor");
     FAMILY(lower_randint_like, 0, NULL, PLAIN,
-           "aten::randint_like(Tensor self, SymInt high, *, " LIKE ") -> Tensor"),
-    OLDER("aten::randint_like.generator(Tensor self, SymInt high, " GENERATED LIKE ") -> Tensor"),
+           "aten::randint_like(Tensor self, SymInt high, *, " LIKE ") -> Tensor");
+    OLDER("aten::randint_like.generator(Tensor self, SymInt high, " GENERATED LIKE ") -> Tensor");
     FAMILY(lower_randint_like, 1, NULL, PLAIN,
            "aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, " LIKE
-           ") -> Tensor"),
+           ") -> Tensor");
     OLDER("aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt "
-          "high, " GENERATED LIKE ") -> Tensor"),
+          "high, " GENERATED LIKE ") -> Tensor");
     LOWER(lower_randint_like_tensor, NULL, PLAIN,
-          "aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE ") -> Tensor"),
+          "aten::randint_like.Tensor(Tensor self, Tensor high, *, " LIKE ") -> Tensor");
     OLDER("aten::randint_like.Tensor_generator(Tensor self, Tensor high, " GENERATED LIKE
-          ") -> Tensor"),
-    LOWER(lower_randperm, NULL, PLAIN, "aten::randperm(SymInt n, *, " HOW_INT ") -> Tensor"),
-    OLDER("aten::randperm.generator(SymInt n, " GENERATED HOW_INT ") -> Tensor"),
-    LOWER(lower_bernoulli, NULL, PLAIN, "aten::bernoulli(Tensor self, " GENERATOR ") -> Tensor"),
+          ") -> Tensor");
+    LOWER(lower_randperm, NULL, PLAIN, "aten::randperm(SymInt n, *, " HOW_INT ") -> Tensor");
+    OLDER("aten::randperm.generator(SymInt n, " GENERATED HOW_INT ") -> Tensor");
+    LOWER(lower_bernoulli, NULL, PLAIN, "aten::bernoulli(Tensor self, " GENERATOR ") -> Tensor");
     LOWER(lower_bernoulli_p, NULL, PLAIN,
-          "aten::bernoulli.p(Tensor self, float p, " GENERATOR ") -> Tensor"),
-    OLDER("aten::bernoulli.Tensor(Tensor self, Tensor p, " GENERATOR ") -> Tensor"),
+          "aten::bernoulli.p(Tensor self, float p, " GENERATOR ") -> Tensor");
+    OLDER("aten::bernoulli.Tensor(Tensor self, Tensor p, " GENERATOR ") -> Tensor");
     CALL(lower_bernoulli_, NULL, PLAIN,
-         "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, " GENERATOR ") -> Tensor(a!)"),
-    OLDER("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, " GENERATOR ") -> Tensor(a!)"),
+         "aten::bernoulli_.float(Tensor(a!) self, float p=0.5, " GENERATOR ") -> Tensor(a!)");
+    OLDER("aten::bernoulli_.Tensor(Tensor(a!) self, Tensor p, " GENERATOR ") -> Tensor(a!)");
     LOWER(lower_multinomial, NULL, PLAIN,
           "aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, " GENERATOR
-          ") -> Tensor"),
+          ") -> Tensor");
     LOWER(lower_normal, NULL, PLAIN,
-          "aten::normal.Tensor_float(Tensor mean, float std=1., " GENERATOR ") -> Tensor"),
-    OLDER("aten::normal.float_Tensor(float mean, Tensor std, " GENERATOR ") -> Tensor"),
-    OLDER("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, " GENERATOR ") -> Tensor"),
+          "aten::normal.Tensor_float(Tensor mean, float std=1., " GENERATOR ") -> Tensor");
+    OLDER("aten::normal.float_Tensor(float mean, Tensor std, " GENERATOR ") -> Tensor");
+    OLDER("aten::normal.Tensor_Tensor(Tensor mean, Tensor std, " GENERATOR ") -> Tensor");
     LOWER(lower_normal_size, NULL, PLAIN,
           "aten::normal.float_float(float mean, float std, SymInt[] size, " GENERATOR ", " HOW
-          ") -> Tensor"),
+          ") -> Tensor");
     INTO_SELF(NORMAL,
               "aten::normal_(Tensor(a!) self, float mean=0., float std=1., " GENERATOR
-              ") -> Tensor(a!)"),
+              ") -> Tensor(a!)");
     FAMILY(drawn_like_self, NORMAL, NULL, PLAIN,
            "aten::normal_functional(Tensor self, float mean=0., float std=1., " GENERATOR
-           ") -> Tensor"),
-    DRAWN(UNIFORM, "uniform", "float from=0., float to=1., "),
-    DRAWN(LOG_NORMAL, "log_normal", "float mean=1., float std=2., "),
-    DRAWN(EXPONENTIAL, "exponential", "float lambd=1., "),
-    DRAWN(GEOMETRIC, "geometric", "float p, "),
-    DRAWN(CAUCHY, "cauchy", "float median=0., float sigma=1., "),
+           ") -> Tensor");
+    DRAWN(UNIFORM, "uniform", "float from=0., float to=1., ");
+    DRAWN(LOG_NORMAL, "log_normal", "float mean=1., float std=2., ");
+    DRAWN(EXPONENTIAL, "exponential", "float lambd=1., ");
+    DRAWN(GEOMETRIC, "geometric", "float p, ");
+    DRAWN(CAUCHY, "cauchy", "float median=0., float sigma=1., ");
     INTO_SELF(INTEGERS,
               "aten::random_.from(Tensor(a!) self, int from, int? to, " GENERATOR
-              ") -> Tensor(a!)"),
-    OLDER("aten::random_.to(Tensor(a!) self, int to, " GENERATOR ") -> Tensor(a!)"),
-    OLDER("aten::random_(Tensor(a!) self, " GENERATOR ") -> Tensor(a!)"),
+              ") -> Tensor(a!)");
+    OLDER("aten::random_.to(Tensor(a!) self, int to, " GENERATOR ") -> Tensor(a!)");
+    OLDER("aten::random_(Tensor(a!) self, " GENERATOR ") -> Tensor(a!)");
     FAMILY(drawn_like_self, INTEGERS, NULL, PLAIN,
-           "aten::random.from(Tensor self, int from, int? to, " GENERATOR ") -> Tensor"),
-    OLDER("aten::random.to(Tensor self, int to, " GENERATOR ") -> Tensor"),
-    OLDER("aten::random(Tensor self, " GENERATOR ") -> Tensor"),
+           "aten::random.from(Tensor self, int from, int? to, " GENERATOR ") -> Tensor");
+    OLDER("aten::random.to(Tensor self, int to, " GENERATOR ") -> Tensor");
+    OLDER("aten::random(Tensor self, " GENERATOR ") -> Tensor");
     LOWER(lower_poisson, NULL, PLAIN,
-          "aten::poisson(Tensor self, Generator? generator=None) -> Tensor"),
+          "aten::poisson(Tensor self, Generator? generator=None) -> Tensor");
     LOWER(lower_binomial, NULL, PLAIN,
-          "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor"),
+          "aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor");
     LOWER(lower_standard_gamma, NULL, PLAIN,
-          "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor"),
+          "aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor");
     LOWER(lower_sample_dirichlet, NULL, PLAIN,
-          "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor"),
-    OPS_END
-};
+          "aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor");
+}

@@ -177,24 +177,24 @@ static Ox lower_airy_ai(Op *op)
     "self = Mul(grad, Where(" AT_0 ", Sub(aten::special_i0e(self), Mul(result, " \
     "Add(Sign(self), Reciprocal(" OUTSIDE "))))))"
 
-const OpRow ops_bessel[] = {
-    BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor", OF_I0),
-    BESSEL(lower_i0, "aten::special_i0(Tensor self) -> Tensor", OF_I0),
-    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SCALED(lower_i0, "aten::special_i0e(Tensor self) -> Tensor", OF_I0E),
-    BESSEL(lower_i1, "aten::special_i1(Tensor self) -> Tensor", OF_I1),
-    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor", NO_DERIVATIVE),
-    SCALED(lower_i1, "aten::special_i1e(Tensor self) -> Tensor", OF_I1E),
-    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor", NO_DERIVATIVE),
-    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor", NO_DERIVATIVE),
+OP_ROWS(bessel)
+{
+    BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor", OF_I0);
+    BESSEL(lower_i0, "aten::special_i0(Tensor self) -> Tensor", OF_I0);
+    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor", NO_DERIVATIVE);
+    SCALED(lower_i0, "aten::special_i0e(Tensor self) -> Tensor", OF_I0E);
+    BESSEL(lower_i1, "aten::special_i1(Tensor self) -> Tensor", OF_I1);
+    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor", NO_DERIVATIVE);
+    SCALED(lower_i1, "aten::special_i1e(Tensor self) -> Tensor", OF_I1E);
+    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor", NO_DERIVATIVE);
     FAMILY(lower_k0, 1, "int-to-float(x)", PLAIN,
-           "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor"),
+           "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor");
     FAMILY(lower_k1, 1, "int-to-float(x)", PLAIN,
-           "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor"),
-    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor", NO_DERIVATIVE),
-    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor", NO_DERIVATIVE),
-    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor", NO_DERIVATIVE),
-    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor", NO_DERIVATIVE),
-    LOWER(lower_airy_ai, "int-to-float(x)", PLAIN, "aten::special_airy_ai(Tensor x) -> Tensor"),
-    OPS_END
-};
+           "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor");
+    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor", NO_DERIVATIVE);
+    LOWER(lower_airy_ai, "int-to-float(x)", PLAIN, "aten::special_airy_ai(Tensor x) -> Tensor");
+}

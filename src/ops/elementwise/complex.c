@@ -683,157 +683,158 @@ static Ox lower_to_complex(Op *op)
     FAMILY(lower_function, f, SELF, PLAIN, "complex::" name "(Tensor self) -> Tensor")
 #define TWO(fn, datum, name)                                                 \
     FAMILY(fn, datum, BOTH, PLAIN,                                           \
-           "complex::" name ".Tensor(Tensor self, Tensor other) -> Tensor"), \
-        OLDER("complex::" name ".Scalar(Tensor self, Scalar other) -> Tensor")
+           "complex::" name ".Tensor(Tensor self, Tensor other) -> Tensor"); \
+    OLDER("complex::" name ".Scalar(Tensor self, Scalar other) -> Tensor")
 #define SUM(datum, name)                                                                        \
     FAMILY(lower_add, datum, BOTH, PLAIN,                                                       \
-           "complex::" name ".Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"), \
-        OLDER("complex::" name ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
-#define PRODUCT(first, of, line) \
-    { .kind = ROW_LOWER, .schema = (line), .lower = lower_matmul, .datum = (first), .text = (of) }
+           "complex::" name ".Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"); \
+    OLDER("complex::" name ".Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor")
+#define PRODUCT(first, of, line)                                                         \
+    OP_ROW(.kind = ROW_LOWER, .schema = (line), .lower = lower_matmul, .datum = (first), \
+           .text = (of))
 #define SIZES(n, of, line) \
-    { .kind = ROW_CALL, .schema = (line), .call = of_sizes, .datum = (n), .text = (of) }
+    OP_ROW(.kind = ROW_CALL, .schema = (line), .call = of_sizes, .datum = (n), .text = (of))
 
-const OpRow ops_complex[] = {
-    FUNCTION(F_NEG, "neg"),
-    FUNCTION(F_NEG, "negative"),
-    FUNCTION(F_CONJ, "conj_physical"),
-    FUNCTION(F_RECIPROCAL, "reciprocal"),
-    FUNCTION(F_SQUARE, "square"),
-    FUNCTION(F_EXP, "exp"),
-    FUNCTION(F_EXP2, "exp2"),
-    FUNCTION(F_EXPM1, "expm1"),
-    FUNCTION(F_LOG, "log"),
-    FUNCTION(F_LOG2, "log2"),
-    FUNCTION(F_LOG10, "log10"),
-    FUNCTION(F_LOG1P, "log1p"),
-    FUNCTION(F_SQRT, "sqrt"),
-    FUNCTION(F_RSQRT, "rsqrt"),
-    FUNCTION(F_SIN, "sin"),
-    FUNCTION(F_COS, "cos"),
-    FUNCTION(F_TAN, "tan"),
-    FUNCTION(F_SINH, "sinh"),
-    FUNCTION(F_COSH, "cosh"),
-    FUNCTION(F_TANH, "tanh"),
-    FUNCTION(F_ASIN, "asin"),
-    FUNCTION(F_ACOS, "acos"),
-    FUNCTION(F_ATAN, "atan"),
-    FUNCTION(F_ASINH, "asinh"),
-    FUNCTION(F_ACOSH, "acosh"),
-    FUNCTION(F_ATANH, "atanh"),
-    FUNCTION(F_SIGMOID, "sigmoid"),
-    FUNCTION(F_SILU, "silu"),
-    FUNCTION(F_SGN, "sgn"),
-    LOWER(lower_abs, NULL, PLAIN, "complex::abs(Tensor self) -> Tensor"),
-    LOWER(lower_angle, NULL, PLAIN, "complex::angle(Tensor self) -> Tensor"),
-    UNARY(lower_either, "IsNaN", NULL, PLAIN, "complex::isnan(Tensor self) -> Tensor"),
-    UNARY(lower_either, "IsInf", NULL, PLAIN, "complex::isinf(Tensor self) -> Tensor"),
-    LOWER(lower_isfinite, NULL, PLAIN, "complex::isfinite(Tensor self) -> Tensor"),
-    LOWER(lower_isreal, NULL, PLAIN, "complex::isreal(Tensor self) -> Tensor"),
-    SUM(0, "add"),
-    SUM(1, "sub"),
-    SUM(2, "rsub"),
-    SUM(1, "subtract"),
-    TWO(lower_mul, 0, "multiply"),
-    TWO(lower_div, 0, "divide"),
-    TWO(lower_div, 0, "true_divide"),
-    TWO(lower_mul, 0, "mul"),
-    TWO(lower_div, 0, "div"),
-    TWO(lower_eq, 0, "eq"),
-    TWO(lower_eq, 1, "ne"),
+OP_ROWS(complex)
+{
+    FUNCTION(F_NEG, "neg");
+    FUNCTION(F_NEG, "negative");
+    FUNCTION(F_CONJ, "conj_physical");
+    FUNCTION(F_RECIPROCAL, "reciprocal");
+    FUNCTION(F_SQUARE, "square");
+    FUNCTION(F_EXP, "exp");
+    FUNCTION(F_EXP2, "exp2");
+    FUNCTION(F_EXPM1, "expm1");
+    FUNCTION(F_LOG, "log");
+    FUNCTION(F_LOG2, "log2");
+    FUNCTION(F_LOG10, "log10");
+    FUNCTION(F_LOG1P, "log1p");
+    FUNCTION(F_SQRT, "sqrt");
+    FUNCTION(F_RSQRT, "rsqrt");
+    FUNCTION(F_SIN, "sin");
+    FUNCTION(F_COS, "cos");
+    FUNCTION(F_TAN, "tan");
+    FUNCTION(F_SINH, "sinh");
+    FUNCTION(F_COSH, "cosh");
+    FUNCTION(F_TANH, "tanh");
+    FUNCTION(F_ASIN, "asin");
+    FUNCTION(F_ACOS, "acos");
+    FUNCTION(F_ATAN, "atan");
+    FUNCTION(F_ASINH, "asinh");
+    FUNCTION(F_ACOSH, "acosh");
+    FUNCTION(F_ATANH, "atanh");
+    FUNCTION(F_SIGMOID, "sigmoid");
+    FUNCTION(F_SILU, "silu");
+    FUNCTION(F_SGN, "sgn");
+    LOWER(lower_abs, NULL, PLAIN, "complex::abs(Tensor self) -> Tensor");
+    LOWER(lower_angle, NULL, PLAIN, "complex::angle(Tensor self) -> Tensor");
+    UNARY(lower_either, "IsNaN", NULL, PLAIN, "complex::isnan(Tensor self) -> Tensor");
+    UNARY(lower_either, "IsInf", NULL, PLAIN, "complex::isinf(Tensor self) -> Tensor");
+    LOWER(lower_isfinite, NULL, PLAIN, "complex::isfinite(Tensor self) -> Tensor");
+    LOWER(lower_isreal, NULL, PLAIN, "complex::isreal(Tensor self) -> Tensor");
+    SUM(0, "add");
+    SUM(1, "sub");
+    SUM(2, "rsub");
+    SUM(1, "subtract");
+    TWO(lower_mul, 0, "multiply");
+    TWO(lower_div, 0, "divide");
+    TWO(lower_div, 0, "true_divide");
+    TWO(lower_mul, 0, "mul");
+    TWO(lower_div, 0, "div");
+    TWO(lower_eq, 0, "eq");
+    TWO(lower_eq, 1, "ne");
     LOWER(lower_pow, "default(self, exponent)", PLAIN,
-          "complex::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
-    OLDER("complex::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
-    OLDER("complex::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+          "complex::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor");
+    OLDER("complex::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor");
+    OLDER("complex::pow.Scalar(Scalar self, Tensor exponent) -> Tensor");
     LOWER(lower_float_power, NULL, PLAIN,
-          "complex::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
-    OLDER("complex::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
-    OLDER("complex::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"),
-    LOWER(lower_logaddexp, BOTH, PLAIN, "complex::logaddexp(Tensor self, Tensor other) -> Tensor"),
+          "complex::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor");
+    OLDER("complex::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor");
+    OLDER("complex::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor");
+    LOWER(lower_logaddexp, BOTH, PLAIN, "complex::logaddexp(Tensor self, Tensor other) -> Tensor");
     LOWER(lower_logsumexp, NULL, PLAIN,
-          "complex::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
-    LOWER(lower_sinc, NULL, PLAIN, "complex::sinc(Tensor self) -> Tensor"),
-    LOWER(lower_sinc, NULL, PLAIN, "complex::special_sinc(Tensor self) -> Tensor"),
+          "complex::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor");
+    LOWER(lower_sinc, NULL, PLAIN, "complex::sinc(Tensor self) -> Tensor");
+    LOWER(lower_sinc, NULL, PLAIN, "complex::special_sinc(Tensor self) -> Tensor");
     LOWER(lower_nan_to_num, NULL, PLAIN,
           "complex::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? "
-          "neginf=None) -> Tensor"),
+          "neginf=None) -> Tensor");
     FAMILY(lower_addcmul, 0, "default(self, tensor1, tensor2)", PLAIN,
            "complex::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
-           "Tensor"),
+           "Tensor");
     FAMILY(lower_addcmul, 1, "default(self, tensor1, tensor2)", PLAIN,
            "complex::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
-           "Tensor"),
+           "Tensor");
     LOWER(lower_lerp, "default(self, end, weight)", PLAIN,
-          "complex::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
-    OLDER("complex::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"),
+          "complex::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor");
+    OLDER("complex::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor");
     UNARY(lower_sum, "ReduceSum", SELF, PLAIN,
-          "complex::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+          "complex::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor");
     OLDER("complex::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
-          "dtype=None) -> Tensor"),
+          "dtype=None) -> Tensor");
     UNARY(lower_sum, "ReduceMean", SELF, PLAIN,
-          "complex::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+          "complex::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor");
     OLDER("complex::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
-          "dtype=None) -> Tensor"),
+          "dtype=None) -> Tensor");
     LOWER(lower_prod, SELF, PLAIN,
-          "complex::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+          "complex::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor");
     OLDER("complex::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? "
-          "dtype=None) -> Tensor"),
+          "dtype=None) -> Tensor");
     LOWER(lower_cumsum, SELF, PLAIN,
-          "complex::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+          "complex::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor");
     SIZES(4, "aten::linalg_vector_norm",
           "complex::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
-          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
-    SIZES(2, "aten::norm", "complex::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor");
+    SIZES(2, "aten::norm", "complex::norm.Scalar(Tensor self, Scalar p=2) -> Tensor");
     SIZES(4, "aten::norm",
           "complex::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> "
-          "Tensor"),
-    PRODUCT(0, "aten::matmul", "complex::matmul(Tensor self, Tensor other) -> Tensor"),
-    PRODUCT(0, "aten::mm", "complex::mm(Tensor self, Tensor mat2) -> Tensor"),
-    PRODUCT(0, "aten::bmm", "complex::bmm(Tensor self, Tensor mat2) -> Tensor"),
-    PRODUCT(0, "aten::mv", "complex::mv(Tensor self, Tensor vec) -> Tensor"),
-    PRODUCT(0, "aten::dot", "complex::dot(Tensor self, Tensor tensor) -> Tensor"),
-    PRODUCT(1, "aten::dot", "complex::vdot(Tensor self, Tensor other) -> Tensor"),
+          "Tensor");
+    PRODUCT(0, "aten::matmul", "complex::matmul(Tensor self, Tensor other) -> Tensor");
+    PRODUCT(0, "aten::mm", "complex::mm(Tensor self, Tensor mat2) -> Tensor");
+    PRODUCT(0, "aten::bmm", "complex::bmm(Tensor self, Tensor mat2) -> Tensor");
+    PRODUCT(0, "aten::mv", "complex::mv(Tensor self, Tensor vec) -> Tensor");
+    PRODUCT(0, "aten::dot", "complex::dot(Tensor self, Tensor tensor) -> Tensor");
+    PRODUCT(1, "aten::dot", "complex::vdot(Tensor self, Tensor other) -> Tensor");
     UNARY(lower_addmm, "aten::mm", "default(self, mat1, mat2)", PLAIN,
           "complex::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) "
-          "-> Tensor"),
+          "-> Tensor");
     UNARY(lower_addmm, "aten::bmm", "default(self, batch1, batch2)", PLAIN,
           "complex::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-          "alpha=1) -> Tensor"),
+          "alpha=1) -> Tensor");
     UNARY(lower_addmm, "aten::mv", "default(self, mat, vec)", PLAIN,
           "complex::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) "
-          "-> Tensor"),
+          "-> Tensor");
     LOWER(lower_outer, "default(self, vec2)", PLAIN,
-          "complex::outer(Tensor self, Tensor vec2) -> Tensor"),
+          "complex::outer(Tensor self, Tensor vec2) -> Tensor");
     LOWER(lower_isclose, BOTH, PLAIN,
           "complex::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
-          "equal_nan=False) -> Tensor"),
+          "equal_nan=False) -> Tensor");
     LOWER(lower_linear, "default(input, weight, bias)", PLAIN,
-          "complex::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor"),
-    LOWER(lower_complex, NULL, PLAIN, "aten::complex(Tensor real, Tensor imag) -> Tensor"),
-    LOWER(lower_polar, NULL, PLAIN, "aten::polar(Tensor abs, Tensor angle) -> Tensor"),
+          "complex::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor");
+    LOWER(lower_complex, NULL, PLAIN, "aten::complex(Tensor real, Tensor imag) -> Tensor");
+    LOWER(lower_polar, NULL, PLAIN, "aten::polar(Tensor abs, Tensor angle) -> Tensor");
     VIEW(lower_view_as_real, write_pair, NULL, PLAIN,
-         "aten::view_as_real(Tensor(a) self) -> Tensor(a)"),
+         "aten::view_as_real(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_view_as_complex, write_of_pair, NULL, PLAIN,
-         "aten::view_as_complex(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_real, write_real, NULL, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_imag, write_imag, NULL, PLAIN, "aten::imag(Tensor(a) self) -> Tensor(a)"),
+         "aten::view_as_complex(Tensor(a) self) -> Tensor(a)");
+    VIEW(lower_real, write_real, NULL, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)");
+    VIEW(lower_imag, write_imag, NULL, PLAIN, "aten::imag(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_conj, write_conj, NULL, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)",
-         .conjugates = true),
+         .conjugates = true);
     VIEW(lower_conj_of_complex, write_conj, NULL, PLAIN, "aten::_conj(Tensor(a) self) -> Tensor(a)",
-         .conjugates = true),
+         .conjugates = true);
     VIEW(lower_neg_view, write_neg, NULL, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)",
-         .negates = true),
-    ITSELF(lower_same, 0, PLAIN, "aten::conj_physical(Tensor self) -> Tensor"),
-    LOWER(lower_conj, NULL, PLAIN, "aten::_conj_physical(Tensor self) -> Tensor"),
+         .negates = true);
+    ITSELF(lower_same, 0, PLAIN, "aten::conj_physical(Tensor self) -> Tensor");
+    LOWER(lower_conj, NULL, PLAIN, "aten::_conj_physical(Tensor self) -> Tensor");
     ITSELF_OR_COPY(lower_same, shares_unless_conj, PLAIN,
-                   "aten::resolve_conj(Tensor(a) self) -> Tensor(a)"),
+                   "aten::resolve_conj(Tensor(a) self) -> Tensor(a)");
     ITSELF_OR_COPY(lower_same, shares_unless_neg, PLAIN,
-                   "aten::resolve_neg(Tensor(a) self) -> Tensor(a)"),
-    CALL(lower_is_conj, NULL, PLAIN, "aten::is_conj(Tensor self) -> bool"),
-    CALL(lower_is_neg, NULL, PLAIN, "aten::is_neg(Tensor self) -> bool"),
+                   "aten::resolve_neg(Tensor(a) self) -> Tensor(a)");
+    CALL(lower_is_conj, NULL, PLAIN, "aten::is_conj(Tensor self) -> bool");
+    CALL(lower_is_neg, NULL, PLAIN, "aten::is_neg(Tensor self) -> bool");
     ITSELF(lower_to_complex, DT_COMPLEX64, PLAIN,
-           "aten::_cast_ComplexFloat(Tensor self, bool non_blocking=False) -> Tensor"),
+           "aten::_cast_ComplexFloat(Tensor self, bool non_blocking=False) -> Tensor");
     ITSELF(lower_to_complex, DT_COMPLEX128, PLAIN,
-           "aten::_cast_ComplexDouble(Tensor self, bool non_blocking=False) -> Tensor"),
-    OPS_END
-};
+           "aten::_cast_ComplexDouble(Tensor self, bool non_blocking=False) -> Tensor");
+}

@@ -101,103 +101,103 @@ static Value call_powers(Op *op)
     return v;
 }
 
-#define EACH(one, schema_line) \
-    { .kind = ROW_EACH, .schema = "aten::_foreach_" schema_line, .call = call_each, .text = (one) }
+#define EACH(one, schema_line)                                                           \
+    OP_ROW(.kind = ROW_EACH, .schema = "aten::_foreach_" schema_line, .call = call_each, \
+           .text = (one))
 #define UNARY_EACH(one) EACH(one, one "(Tensor[] self) -> Tensor[]")
 
-const OpRow ops_foreach[] = {
-    UNARY_EACH("abs"),
-    UNARY_EACH("acos"),
-    UNARY_EACH("asin"),
-    UNARY_EACH("atan"),
-    UNARY_EACH("ceil"),
-    UNARY_EACH("cos"),
-    UNARY_EACH("cosh"),
-    UNARY_EACH("erf"),
-    UNARY_EACH("erfc"),
-    UNARY_EACH("exp"),
-    UNARY_EACH("expm1"),
-    UNARY_EACH("floor"),
-    UNARY_EACH("frac"),
-    UNARY_EACH("lgamma"),
-    UNARY_EACH("log"),
-    UNARY_EACH("log10"),
-    UNARY_EACH("log1p"),
-    UNARY_EACH("log2"),
-    UNARY_EACH("max"),
-    UNARY_EACH("neg"),
-    UNARY_EACH("reciprocal"),
-    UNARY_EACH("round"),
-    UNARY_EACH("rsqrt"),
-    UNARY_EACH("sigmoid"),
-    UNARY_EACH("sign"),
-    UNARY_EACH("sin"),
-    UNARY_EACH("sinh"),
-    UNARY_EACH("sqrt"),
-    UNARY_EACH("tan"),
-    UNARY_EACH("tanh"),
-    UNARY_EACH("trunc"),
-    UNARY_EACH("zero"),
-    EACH("clone", "clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]"),
-    EACH("copy", "copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]"),
-    EACH("mm", "mm(Tensor[] self, Tensor[] mat2) -> Tensor[]"),
-    { .kind = ROW_EACH,
-      .schema = "aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) "
-                "-> Tensor[]",
-      .call = call_norms,
-      .text = "linalg_vector_norm" },
-    EACH("add", "add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]"),
-    OLDER("aten::_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    OLDER("aten::_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]"),
-    EACH("sub", "sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]"),
-    OLDER("aten::_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    EACH("mul", "mul.List(Tensor[] self, Tensor[] other) -> Tensor[]"),
-    OLDER("aten::_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    OLDER("aten::_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]"),
-    EACH("div", "div.List(Tensor[] self, Tensor[] other) -> Tensor[]"),
-    OLDER("aten::_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    OLDER("aten::_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]"),
-    { .kind = ROW_EACH,
-      .schema = "aten::_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]",
-      .call = call_powers,
-      .text = "pow" },
-    OLDER("aten::_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]"),
-    OLDER("aten::_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]"),
-    OLDER("aten::_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]"),
-    EACH("maximum", "maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]"),
-    EACH("clamp_min", "maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    EACH("minimum", "minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]"),
-    EACH("clamp_max", "minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    EACH("clamp_min", "clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]"),
-    OLDER("aten::_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    EACH("clamp_max", "clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]"),
-    OLDER("aten::_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]"),
-    OLDER("aten::_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]"),
-    EACH("lerp", "lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]"),
+OP_ROWS(foreach)
+{
+    UNARY_EACH("abs");
+    UNARY_EACH("acos");
+    UNARY_EACH("asin");
+    UNARY_EACH("atan");
+    UNARY_EACH("ceil");
+    UNARY_EACH("cos");
+    UNARY_EACH("cosh");
+    UNARY_EACH("erf");
+    UNARY_EACH("erfc");
+    UNARY_EACH("exp");
+    UNARY_EACH("expm1");
+    UNARY_EACH("floor");
+    UNARY_EACH("frac");
+    UNARY_EACH("lgamma");
+    UNARY_EACH("log");
+    UNARY_EACH("log10");
+    UNARY_EACH("log1p");
+    UNARY_EACH("log2");
+    UNARY_EACH("max");
+    UNARY_EACH("neg");
+    UNARY_EACH("reciprocal");
+    UNARY_EACH("round");
+    UNARY_EACH("rsqrt");
+    UNARY_EACH("sigmoid");
+    UNARY_EACH("sign");
+    UNARY_EACH("sin");
+    UNARY_EACH("sinh");
+    UNARY_EACH("sqrt");
+    UNARY_EACH("tan");
+    UNARY_EACH("tanh");
+    UNARY_EACH("trunc");
+    UNARY_EACH("zero");
+    EACH("clone", "clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]");
+    EACH("copy", "copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[]");
+    EACH("mm", "mm(Tensor[] self, Tensor[] mat2) -> Tensor[]");
+    OP_ROW(.kind = ROW_EACH,
+           .schema =
+               "aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) "
+               "-> Tensor[]",
+           .call = call_norms, .text = "linalg_vector_norm");
+    EACH("add", "add.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]");
+    OLDER("aten::_foreach_add.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_add.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    OLDER("aten::_foreach_add.Tensor(Tensor[] self, Tensor other, *, Scalar alpha=1) -> Tensor[]");
+    EACH("sub", "sub.List(Tensor[] self, Tensor[] other, *, Scalar alpha=1) -> Tensor[]");
+    OLDER("aten::_foreach_sub.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_sub.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    EACH("mul", "mul.List(Tensor[] self, Tensor[] other) -> Tensor[]");
+    OLDER("aten::_foreach_mul.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_mul.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    OLDER("aten::_foreach_mul.Tensor(Tensor[] self, Tensor other) -> Tensor[]");
+    EACH("div", "div.List(Tensor[] self, Tensor[] other) -> Tensor[]");
+    OLDER("aten::_foreach_div.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_div.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    OLDER("aten::_foreach_div.Tensor(Tensor[] self, Tensor other) -> Tensor[]");
+    OP_ROW(.kind = ROW_EACH,
+           .schema = "aten::_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]",
+           .call = call_powers, .text = "pow");
+    OLDER("aten::_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]");
+    OLDER("aten::_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]");
+    OLDER("aten::_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]");
+    EACH("maximum", "maximum.List(Tensor[] self, Tensor[] other) -> Tensor[]");
+    EACH("clamp_min", "maximum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_maximum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    EACH("minimum", "minimum.List(Tensor[] self, Tensor[] other) -> Tensor[]");
+    EACH("clamp_max", "minimum.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_minimum.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    EACH("clamp_min", "clamp_min.List(Tensor[] self, Tensor[] other) -> Tensor[]");
+    OLDER("aten::_foreach_clamp_min.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_clamp_min.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    EACH("clamp_max", "clamp_max.List(Tensor[] self, Tensor[] other) -> Tensor[]");
+    OLDER("aten::_foreach_clamp_max.Scalar(Tensor[] self, Scalar scalar) -> Tensor[]");
+    OLDER("aten::_foreach_clamp_max.ScalarList(Tensor[] self, Scalar[] scalars) -> Tensor[]");
+    EACH("lerp", "lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]");
     OLDER(
-        "aten::_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]"),
+        "aten::_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]");
     OLDER("aten::_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> "
-          "Tensor[]"),
+          "Tensor[]");
     EACH("addcmul",
          "addcmul.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
-         "value=1) -> Tensor[]"),
+         "value=1) -> Tensor[]");
     OLDER("aten::_foreach_addcmul.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, "
-          "Scalar[] scalars) -> Tensor[]"),
+          "Scalar[] scalars) -> Tensor[]");
     OLDER("aten::_foreach_addcmul.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor "
-          "scalars) -> Tensor[]"),
+          "scalars) -> Tensor[]");
     EACH("addcdiv",
          "addcdiv.Scalar(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Scalar "
-         "value=1) -> Tensor[]"),
+         "value=1) -> Tensor[]");
     OLDER("aten::_foreach_addcdiv.ScalarList(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, "
-          "Scalar[] scalars) -> Tensor[]"),
+          "Scalar[] scalars) -> Tensor[]");
     OLDER("aten::_foreach_addcdiv.Tensor(Tensor[] self, Tensor[] tensor1, Tensor[] tensor2, Tensor "
-          "scalars) -> Tensor[]"),
-    OPS_END
-};
+          "scalars) -> Tensor[]");
+}

@@ -198,11 +198,11 @@ static Ox lower_incomplete_gamma(Op *op)
     FAMILY(lower_incomplete_gamma, lower, "default(self, other)", PLAIN, line, \
            .derivative = "other = Mul(grad, " sign ") self = \"PyTorch has none\"")
 
-const OpRow ops_gamma[] = {
-    INCOMPLETE(1, "aten::igamma(Tensor self, Tensor other) -> Tensor", DENSITY),
-    INCOMPLETE(0, "aten::igammac(Tensor self, Tensor other) -> Tensor", "Neg(" DENSITY ")"),
-    INCOMPLETE(1, "aten::special_gammainc(Tensor self, Tensor other) -> Tensor", DENSITY),
+OP_ROWS(gamma)
+{
+    INCOMPLETE(1, "aten::igamma(Tensor self, Tensor other) -> Tensor", DENSITY);
+    INCOMPLETE(0, "aten::igammac(Tensor self, Tensor other) -> Tensor", "Neg(" DENSITY ")");
+    INCOMPLETE(1, "aten::special_gammainc(Tensor self, Tensor other) -> Tensor", DENSITY);
     INCOMPLETE(0, "aten::special_gammaincc(Tensor self, Tensor other) -> Tensor",
-               "Neg(" DENSITY ")"),
-    OPS_END
-};
+               "Neg(" DENSITY ")");
+}

@@ -920,88 +920,88 @@ static Ox lower_where(Op *op)
     return ox(op, "Where", ox_cast(op->g, condition, DT_BOOL), x, other);
 }
 
-const OpRow ops_pointwise[] = {
+OP_ROWS(pointwise)
+{
     LOWER(lower_where, "default(self, other)", PLAIN,
-          "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor"),
-    OLDER("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor"),
-    OLDER("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor"),
+          "aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor");
+    OLDER("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor");
+    OLDER("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor");
     LOWER(lower_lerp, NULL, PLAIN,
-          "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor"),
+          "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor");
     LOWER(lower_lerp, NULL, PLAIN,
-          "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor"),
-    LOWER(lower_glu, NULL, PLAIN, "aten::glu(Tensor self, int dim=-1) -> Tensor"),
-    LOWER(lower_rsqrt, "int-to-float(self)", PLAIN, "aten::rsqrt(Tensor self) -> Tensor"),
+          "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor");
+    LOWER(lower_glu, NULL, PLAIN, "aten::glu(Tensor self, int dim=-1) -> Tensor");
+    LOWER(lower_rsqrt, "int-to-float(self)", PLAIN, "aten::rsqrt(Tensor self) -> Tensor");
     LOWER(lower_floor_divide, BOTH, PLAIN,
-          "aten::floor_divide(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor"),
-    LOWER(lower_floor_divide, BOTH, PLAIN, "aten::floordiv(Tensor self, Scalar other) -> Tensor"),
-    OLDER("aten::floordiv.Tensor(Tensor self, Tensor other) -> Tensor"),
+          "aten::floor_divide(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor");
+    LOWER(lower_floor_divide, BOTH, PLAIN, "aten::floordiv(Tensor self, Scalar other) -> Tensor");
+    OLDER("aten::floordiv.Tensor(Tensor self, Tensor other) -> Tensor");
     LOWER(lower_div_mode, BOTH, PLAIN,
-          "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
-    OLDER("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
+          "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor");
+    OLDER("aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor");
     LOWER(
         lower_div_mode, BOTH, PLAIN,
-        "upgrade::div_0_3.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor"),
+        "upgrade::div_0_3.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor");
     OLDER(
-        "upgrade::div_0_3.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor"),
-    LOWER(lower_fmod, BOTH, PLAIN, "aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor"),
+        "upgrade::div_0_3.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor");
+    LOWER(lower_fmod, BOTH, PLAIN, "aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor");
     LOWER(lower_remainder, BOTH, PLAIN,
-          "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor"),
-    OLDER("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
+          "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor");
+    OLDER("aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor");
     FAMILY(lower_shift, 0, BOTH, PLAIN,
-           "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"),
-    OLDER("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
+           "aten::bitwise_left_shift.Tensor(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::bitwise_left_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor");
+    OLDER("aten::bitwise_left_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor");
     FAMILY(lower_shift, 0, BOTH, PLAIN,
-           "aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor"),
+           "aten::__lshift__.Tensor(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::__lshift__.Scalar(Tensor self, Scalar other) -> Tensor");
     FAMILY(lower_shift, 1, BOTH, PLAIN,
-           "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor"),
-    OLDER("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor"),
+           "aten::bitwise_right_shift.Tensor(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::bitwise_right_shift.Tensor_Scalar(Tensor self, Scalar other) -> Tensor");
+    OLDER("aten::bitwise_right_shift.Scalar_Tensor(Scalar self, Tensor other) -> Tensor");
     FAMILY(lower_shift, 1, BOTH, PLAIN,
-           "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor"),
-    OLDER("aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor"),
+           "aten::__rshift__.Tensor(Tensor self, Tensor other) -> Tensor");
+    OLDER("aten::__rshift__.Scalar(Tensor self, Scalar other) -> Tensor");
     LOWER(lower_pow, "default(self, exponent)", PLAIN,
-          "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
-    OLDER("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
-    OLDER("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor"),
+          "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor");
+    OLDER("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor");
+    OLDER("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor");
     LOWER(lower_float_power, NULL, PLAIN,
-          "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor"),
-    OLDER("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor"),
-    OLDER("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor"),
-    CALL(lower_ldexp, NULL, PLAIN, "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor"),
+          "aten::float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor");
+    OLDER("aten::float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor");
+    OLDER("aten::float_power.Scalar(Scalar self, Tensor exponent) -> Tensor");
+    CALL(lower_ldexp, NULL, PLAIN, "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor");
     CALL(lower_frexp, NULL, PLAIN,
-         "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
-    LOWER(lower_nextafter, BOTH, PLAIN, "aten::nextafter(Tensor self, Tensor other) -> Tensor"),
-    FAMILY(lower_gcd, 0, BOTH, PLAIN, "aten::gcd(Tensor self, Tensor other) -> Tensor"),
-    FAMILY(lower_gcd, 1, BOTH, PLAIN, "aten::lcm(Tensor self, Tensor other) -> Tensor"),
-    CALL(lower_equal, NULL, PLAIN, "aten::equal(Tensor self, Tensor other) -> bool"),
+         "aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)");
+    LOWER(lower_nextafter, BOTH, PLAIN, "aten::nextafter(Tensor self, Tensor other) -> Tensor");
+    FAMILY(lower_gcd, 0, BOTH, PLAIN, "aten::gcd(Tensor self, Tensor other) -> Tensor");
+    FAMILY(lower_gcd, 1, BOTH, PLAIN, "aten::lcm(Tensor self, Tensor other) -> Tensor");
+    CALL(lower_equal, NULL, PLAIN, "aten::equal(Tensor self, Tensor other) -> bool");
     CALL(lower_allclose, NULL, PLAIN,
          "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
-         "equal_nan=False) -> bool"),
+         "equal_nan=False) -> bool");
     LOWER(lower_hardtanh, NULL, PLAIN,
           "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
           .derivative = "self = Where(And(Greater(self, min_val), Less(self, max_val)), grad, "
-                        "like(0, grad))"),
+                        "like(0, grad))");
     LOWER(lower_rrelu, NULL, PLAIN,
           "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
           "training=False, Generator? generator=None) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     CALL(lower_log_sigmoid_forward, NULL, PLAIN,
          "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
-         .layout = LAYOUT_CONTIGUOUS),
-    LOWER(lower_prelu, NULL, PLAIN, "aten::prelu(Tensor self, Tensor weight) -> Tensor"),
-    LOWER(lower_prelu, NULL, PLAIN, "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor"),
+         .layout = LAYOUT_CONTIGUOUS);
+    LOWER(lower_prelu, NULL, PLAIN, "aten::prelu(Tensor self, Tensor weight) -> Tensor");
+    LOWER(lower_prelu, NULL, PLAIN, "aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor");
     LOWER(lower_nan_to_num, NULL, PLAIN,
           "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) "
-          "-> Tensor"),
+          "-> Tensor");
     LOWER(lower_round_decimals, NULL, PLAIN,
-          "aten::round.decimals(Tensor self, *, int decimals) -> Tensor"),
+          "aten::round.decimals(Tensor self, *, int decimals) -> Tensor");
     LOWER(lower_round_decimals, NULL, PLAIN,
-          "aten::special_round(Tensor self, *, int decimals=0) -> Tensor"),
-    OPS_END
-};
+          "aten::special_round(Tensor self, *, int decimals=0) -> Tensor");
+}

@@ -228,24 +228,24 @@ static Ox lower_polynomial(Op *op)
     return few ? written_out(op, &p, (int64_t)known, one) : looped(op, &p, one);
 }
 
-#define POLYNOMIAL(kind, name)                                                  \
-    FAMILY(lower_polynomial, kind, "int-to-float(x, n)", PLAIN,                 \
-           "aten::special_" name "(Tensor x, Tensor n) -> Tensor"),             \
-        OLDER("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor"), \
-        OLDER("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor")
+#define POLYNOMIAL(kind, name)                                              \
+    FAMILY(lower_polynomial, kind, "int-to-float(x, n)", PLAIN,             \
+           "aten::special_" name "(Tensor x, Tensor n) -> Tensor");         \
+    OLDER("aten::special_" name ".x_scalar(Scalar x, Tensor n) -> Tensor"); \
+    OLDER("aten::special_" name ".n_scalar(Tensor x, Scalar n) -> Tensor")
 
-const OpRow ops_polynomial[] = {
-    POLYNOMIAL(CHEBYSHEV_T, "chebyshev_polynomial_t"),
-    POLYNOMIAL(CHEBYSHEV_U, "chebyshev_polynomial_u"),
-    POLYNOMIAL(CHEBYSHEV_V, "chebyshev_polynomial_v"),
-    POLYNOMIAL(CHEBYSHEV_W, "chebyshev_polynomial_w"),
-    POLYNOMIAL(HERMITE_H, "hermite_polynomial_h"),
-    POLYNOMIAL(HERMITE_HE, "hermite_polynomial_he"),
-    POLYNOMIAL(LAGUERRE, "laguerre_polynomial_l"),
-    POLYNOMIAL(LEGENDRE, "legendre_polynomial_p"),
-    POLYNOMIAL(SHIFTED + CHEBYSHEV_T, "shifted_chebyshev_polynomial_t"),
-    POLYNOMIAL(SHIFTED + CHEBYSHEV_U, "shifted_chebyshev_polynomial_u"),
-    POLYNOMIAL(SHIFTED + CHEBYSHEV_V, "shifted_chebyshev_polynomial_v"),
-    POLYNOMIAL(SHIFTED + CHEBYSHEV_W, "shifted_chebyshev_polynomial_w"),
-    OPS_END
-};
+OP_ROWS(polynomial)
+{
+    POLYNOMIAL(CHEBYSHEV_T, "chebyshev_polynomial_t");
+    POLYNOMIAL(CHEBYSHEV_U, "chebyshev_polynomial_u");
+    POLYNOMIAL(CHEBYSHEV_V, "chebyshev_polynomial_v");
+    POLYNOMIAL(CHEBYSHEV_W, "chebyshev_polynomial_w");
+    POLYNOMIAL(HERMITE_H, "hermite_polynomial_h");
+    POLYNOMIAL(HERMITE_HE, "hermite_polynomial_he");
+    POLYNOMIAL(LAGUERRE, "laguerre_polynomial_l");
+    POLYNOMIAL(LEGENDRE, "legendre_polynomial_p");
+    POLYNOMIAL(SHIFTED + CHEBYSHEV_T, "shifted_chebyshev_polynomial_t");
+    POLYNOMIAL(SHIFTED + CHEBYSHEV_U, "shifted_chebyshev_polynomial_u");
+    POLYNOMIAL(SHIFTED + CHEBYSHEV_V, "shifted_chebyshev_polynomial_v");
+    POLYNOMIAL(SHIFTED + CHEBYSHEV_W, "shifted_chebyshev_polynomial_w");
+}

@@ -171,7 +171,7 @@ static Value lower_fft(Op *op)
 }
 
 #define AS(aten, line) \
-    { .kind = ROW_CALL, .schema = (line), .call = lower_alias, .text = "aten::" aten }
+    OP_ROW(.kind = ROW_CALL, .schema = (line), .call = lower_alias, .text = "aten::" aten)
 #define ONE(name) AS(name, "prims::" name "(Tensor self) -> Tensor")
 #define TWO(name) AS(name, "prims::" name "(Tensor self, Tensor other) -> Tensor")
 #define REDUCE(fn, onnx, name)   \
@@ -179,141 +179,137 @@ static Value lower_fft(Op *op)
           "prims::" name "(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor")
 #define HOW "*, ScalarType dtype, Device device, bool requires_grad"
 
-const OpRow ops_prims[] = {
-    ONE("abs"),
-    ONE("acos"),
-    ONE("acosh"),
-    ONE("asin"),
-    ONE("asinh"),
-    ONE("atan"),
-    ONE("atanh"),
-    ONE("bitwise_not"),
-    ONE("ceil"),
-    ONE("conj_physical"),
-    ONE("cos"),
-    ONE("cosh"),
-    ONE("digamma"),
-    ONE("erf"),
-    ONE("erfc"),
-    ONE("exp"),
-    ONE("exp2"),
-    ONE("expm1"),
-    ONE("floor"),
-    ONE("isfinite"),
-    ONE("lgamma"),
-    ONE("log"),
-    ONE("log10"),
-    ONE("log1p"),
-    ONE("log2"),
-    ONE("neg"),
-    ONE("reciprocal"),
-    ONE("round"),
-    ONE("rsqrt"),
-    ONE("sign"),
-    ONE("signbit"),
-    ONE("sin"),
-    ONE("sinh"),
-    ONE("sqrt"),
-    ONE("tan"),
-    ONE("tanh"),
-    ONE("trunc"),
-    TWO("add"),
-    TWO("atan2"),
-    TWO("bitwise_and"),
-    TWO("bitwise_or"),
-    TWO("bitwise_xor"),
-    TWO("eq"),
-    TWO("fmax"),
-    TWO("fmin"),
-    TWO("fmod"),
-    TWO("gcd"),
-    TWO("ge"),
-    TWO("gt"),
-    TWO("hypot"),
-    TWO("le"),
-    TWO("lt"),
-    TWO("maximum"),
-    TWO("minimum"),
-    TWO("mul"),
-    TWO("ne"),
-    TWO("nextafter"),
-    TWO("pow"),
-    TWO("remainder"),
-    TWO("sub"),
-    { .kind = ROW_CALL,
-      .schema = "prims::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-      .call = lower_same,
-      .text = "aten::clone" },
-    AS("frexp", "prims::frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)"),
-    AS("real", "prims::real(Tensor(a) self) -> Tensor(a)"),
-    AS("imag", "prims::imag(Tensor(a) self) -> Tensor(a)"),
-    AS("conj", "prims::conj(Tensor(a) a) -> Tensor(a)"),
-    AS("erfinv", "prims::erf_inv(Tensor self) -> Tensor"),
-    AS("special_erfcx", "prims::erfcx(Tensor self) -> Tensor"),
-    AS("special_ndtri", "prims::ndtri(Tensor self) -> Tensor"),
-    AS("special_i0", "prims::bessel_i0(Tensor self) -> Tensor"),
-    AS("special_i0e", "prims::bessel_i0e(Tensor self) -> Tensor"),
-    AS("special_i1", "prims::bessel_i1(Tensor self) -> Tensor"),
-    AS("special_i1e", "prims::bessel_i1e(Tensor self) -> Tensor"),
-    AS("special_spherical_bessel_j0", "prims::spherical_bessel_j0(Tensor self) -> Tensor"),
-    AS("bitwise_left_shift", "prims::shift_left(Tensor self, Tensor other) -> Tensor"),
-    AS("bitwise_right_shift", "prims::shift_right_arithmetic(Tensor self, Tensor other) -> Tensor"),
-    AS("where", "prims::where(Tensor pred, Tensor a, Tensor b) -> Tensor"),
-    AS("fill", "prims::fill(Tensor self, Scalar value) -> Tensor"),
-    AS("permute", "prims::transpose(Tensor(a) a, int[] permutation) -> Tensor(a)"),
-    AS("squeeze", "prims::squeeze(Tensor(a) a, int[] dimensions) -> Tensor(a)"),
-    AS("reshape", "prims::reshape(Tensor a, SymInt[] shape) -> Tensor"),
-    AS("flatten", "prims::collapse(Tensor a, int start, int end) -> Tensor"),
-    AS("flatten", "prims::collapse_view(Tensor(a) a, int start, int end) -> Tensor(a)"),
-    AS("flip", "prims::rev(Tensor a, int[] dims) -> Tensor"),
-    AS("cat", "prims::cat(Tensor[] tensors, int dim) -> Tensor"),
-    AS("alias", "prims::view_of(Tensor(a) a) -> Tensor(a)"),
-    AS("copy_", "prims::copy_to(Tensor(a!) a, Tensor b) -> Tensor(a!)"),
-    AS("item", "prims::item(Tensor a) -> Scalar"),
-    { .kind = ROW_CALL,
-      .schema = "prims::device_put(Tensor a, Device device, bool non_blocking=False) -> Tensor",
-      .call = lower_same,
-      .text = "aten::clone" },
+OP_ROWS(prims)
+{
+    ONE("abs");
+    ONE("acos");
+    ONE("acosh");
+    ONE("asin");
+    ONE("asinh");
+    ONE("atan");
+    ONE("atanh");
+    ONE("bitwise_not");
+    ONE("ceil");
+    ONE("conj_physical");
+    ONE("cos");
+    ONE("cosh");
+    ONE("digamma");
+    ONE("erf");
+    ONE("erfc");
+    ONE("exp");
+    ONE("exp2");
+    ONE("expm1");
+    ONE("floor");
+    ONE("isfinite");
+    ONE("lgamma");
+    ONE("log");
+    ONE("log10");
+    ONE("log1p");
+    ONE("log2");
+    ONE("neg");
+    ONE("reciprocal");
+    ONE("round");
+    ONE("rsqrt");
+    ONE("sign");
+    ONE("signbit");
+    ONE("sin");
+    ONE("sinh");
+    ONE("sqrt");
+    ONE("tan");
+    ONE("tanh");
+    ONE("trunc");
+    TWO("add");
+    TWO("atan2");
+    TWO("bitwise_and");
+    TWO("bitwise_or");
+    TWO("bitwise_xor");
+    TWO("eq");
+    TWO("fmax");
+    TWO("fmin");
+    TWO("fmod");
+    TWO("gcd");
+    TWO("ge");
+    TWO("gt");
+    TWO("hypot");
+    TWO("le");
+    TWO("lt");
+    TWO("maximum");
+    TWO("minimum");
+    TWO("mul");
+    TWO("ne");
+    TWO("nextafter");
+    TWO("pow");
+    TWO("remainder");
+    TWO("sub");
+    OP_ROW(.kind = ROW_CALL,
+           .schema = "prims::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+           .call = lower_same, .text = "aten::clone");
+    AS("frexp", "prims::frexp(Tensor self) -> (Tensor mantissa, Tensor exponent)");
+    AS("real", "prims::real(Tensor(a) self) -> Tensor(a)");
+    AS("imag", "prims::imag(Tensor(a) self) -> Tensor(a)");
+    AS("conj", "prims::conj(Tensor(a) a) -> Tensor(a)");
+    AS("erfinv", "prims::erf_inv(Tensor self) -> Tensor");
+    AS("special_erfcx", "prims::erfcx(Tensor self) -> Tensor");
+    AS("special_ndtri", "prims::ndtri(Tensor self) -> Tensor");
+    AS("special_i0", "prims::bessel_i0(Tensor self) -> Tensor");
+    AS("special_i0e", "prims::bessel_i0e(Tensor self) -> Tensor");
+    AS("special_i1", "prims::bessel_i1(Tensor self) -> Tensor");
+    AS("special_i1e", "prims::bessel_i1e(Tensor self) -> Tensor");
+    AS("special_spherical_bessel_j0", "prims::spherical_bessel_j0(Tensor self) -> Tensor");
+    AS("bitwise_left_shift", "prims::shift_left(Tensor self, Tensor other) -> Tensor");
+    AS("bitwise_right_shift", "prims::shift_right_arithmetic(Tensor self, Tensor other) -> Tensor");
+    AS("where", "prims::where(Tensor pred, Tensor a, Tensor b) -> Tensor");
+    AS("fill", "prims::fill(Tensor self, Scalar value) -> Tensor");
+    AS("permute", "prims::transpose(Tensor(a) a, int[] permutation) -> Tensor(a)");
+    AS("squeeze", "prims::squeeze(Tensor(a) a, int[] dimensions) -> Tensor(a)");
+    AS("reshape", "prims::reshape(Tensor a, SymInt[] shape) -> Tensor");
+    AS("flatten", "prims::collapse(Tensor a, int start, int end) -> Tensor");
+    AS("flatten", "prims::collapse_view(Tensor(a) a, int start, int end) -> Tensor(a)");
+    AS("flip", "prims::rev(Tensor a, int[] dims) -> Tensor");
+    AS("cat", "prims::cat(Tensor[] tensors, int dim) -> Tensor");
+    AS("alias", "prims::view_of(Tensor(a) a) -> Tensor(a)");
+    AS("copy_", "prims::copy_to(Tensor(a!) a, Tensor b) -> Tensor(a!)");
+    AS("item", "prims::item(Tensor a) -> Scalar");
+    OP_ROW(.kind = ROW_CALL,
+           .schema =
+               "prims::device_put(Tensor a, Device device, bool non_blocking=False) -> Tensor",
+           .call = lower_same, .text = "aten::clone");
     LOWER(lower_broadcast_in_dim, NULL, PLAIN,
           "prims::broadcast_in_dim(Tensor(a) a, SymInt[] shape, int[] broadcast_dimensions) -> "
-          "Tensor(a)"),
+          "Tensor(a)");
     LOWER(lower_split_dim, NULL, PLAIN,
-          "prims::split_dim(Tensor(a) a, int dim, SymInt outer_length) -> Tensor(a)"),
+          "prims::split_dim(Tensor(a) a, int dim, SymInt outer_length) -> Tensor(a)");
     LOWER(lower_convert, NULL, PLAIN,
-          "prims::convert_element_type(Tensor a, ScalarType dtype) -> Tensor"),
-    REDUCE(lower_reduce, "ReduceSum", "sum"),
-    REDUCE(lower_prod, "ReduceProd", "prod"),
-    REDUCE(lower_reduce, "ReduceMax", "amax"),
-    REDUCE(lower_reduce, "ReduceMin", "amin"),
+          "prims::convert_element_type(Tensor a, ScalarType dtype) -> Tensor");
+    REDUCE(lower_reduce, "ReduceSum", "sum");
+    REDUCE(lower_prod, "ReduceProd", "prod");
+    REDUCE(lower_reduce, "ReduceMax", "amax");
+    REDUCE(lower_reduce, "ReduceMin", "amin");
     LOWER(lower_var, NULL, PLAIN,
           "prims::var(Tensor inp, int[]? dims, float? correction=1, *, ScalarType? "
-          "output_dtype=None) -> Tensor"),
+          "output_dtype=None) -> Tensor");
     LOWER(lower_full, NULL, PLAIN,
-          "prims::full(SymInt[] shape, Scalar fill_value, " HOW ") -> Tensor"),
-    LOWER(lower_empty, NULL, PLAIN, "prims::empty(SymInt[] shape, " HOW ") -> Tensor"),
-    OLDER("prims::empty_strided(SymInt[] shape, SymInt[] strides, " HOW ") -> Tensor"),
-    OLDER("prims::empty_permuted(SymInt[] shape, int[] physical_layout, " HOW ") -> Tensor"),
+          "prims::full(SymInt[] shape, Scalar fill_value, " HOW ") -> Tensor");
+    LOWER(lower_empty, NULL, PLAIN, "prims::empty(SymInt[] shape, " HOW ") -> Tensor");
+    OLDER("prims::empty_strided(SymInt[] shape, SymInt[] strides, " HOW ") -> Tensor");
+    OLDER("prims::empty_permuted(SymInt[] shape, int[] physical_layout, " HOW ") -> Tensor");
     LOWER(lower_full_like, NULL, PLAIN,
-          "prims::full_like(Tensor a, Scalar fill_value, " HOW ") -> Tensor"),
+          "prims::full_like(Tensor a, Scalar fill_value, " HOW ") -> Tensor");
     LOWER(lower_iota, NULL, PLAIN,
           "prims::iota(SymInt length, *, SymInt start, SymInt step, ScalarType dtype, Device "
-          "device, bool requires_grad) -> Tensor"),
-    { .kind = ROW_CALL,
-      .schema = "prims::fft_c2c(Tensor self, *, int[] dim, bool forward) -> Tensor",
-      .call = lower_fft,
-      .text = "aten::_fft_c2c" },
-    { .kind = ROW_CALL,
-      .schema = "prims::fft_r2c(Tensor self, *, int[] dim, bool onesided) -> Tensor",
-      .call = lower_fft,
-      .text = "aten::_fft_r2c" },
-    { .kind = ROW_CALL,
-      .schema = "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor",
-      .call = lower_fft,
-      .text = "aten::_fft_c2r" },
+          "device, bool requires_grad) -> Tensor");
+    OP_ROW(.kind = ROW_CALL,
+           .schema = "prims::fft_c2c(Tensor self, *, int[] dim, bool forward) -> Tensor",
+           .call = lower_fft, .text = "aten::_fft_c2c");
+    OP_ROW(.kind = ROW_CALL,
+           .schema = "prims::fft_r2c(Tensor self, *, int[] dim, bool onesided) -> Tensor",
+           .call = lower_fft, .text = "aten::_fft_r2c");
+    OP_ROW(.kind = ROW_CALL,
+           .schema = "prims::fft_c2r(Tensor self, *, int[] dim, SymInt last_dim_size) -> Tensor",
+           .call = lower_fft, .text = "aten::_fft_c2r");
     REFUSE("a resized tensor keeps memory that was never written",
-           "prims::resize(Tensor(a!) a, SymInt[] shape) -> Tensor(a!)"),
+           "prims::resize(Tensor(a!) a, SymInt[] shape) -> Tensor(a!)");
     REFUSE("it is for the strides of memory, which ONNX has not",
            "prims::as_strided(Tensor(a!) a, SymInt[] size, SymInt[] stride, SymInt storage_offset) "
-           "-> Tensor(a!)"),
-    OPS_END
-};
+           "-> Tensor(a!)");
+}

@@ -375,36 +375,36 @@ static Value lower_polygamma_(Op *op)
 #define DERIVATIVE_OF_ERFINV \
     "self = Mul(grad, Mul(Exp(Mul(result, result)), 0.88622692545275801365))"
 
-const OpRow ops_special[] = {
+OP_ROWS(special)
+{
     SPECIAL(lower_erfcx, "aten::special_erfcx(Tensor self) -> Tensor",
-            "self = Mul(grad, Sub(Mul(Mul(self, 2), result), 1.12837916709551257390))"),
+            "self = Mul(grad, Sub(Mul(Mul(self, 2), result), 1.12837916709551257390))");
     SPECIAL(lower_log_ndtr, "aten::special_log_ndtr(Tensor self) -> Tensor",
             "self = Mul(grad, Mul(Exp(Neg(Add(result, Mul(Mul(self, self), 0.5)))), "
-            "0.39894228040143267794))"),
-    SPECIAL(lower_erfinv, "aten::erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV),
-    SPECIAL(lower_erfinv, "aten::special_erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV),
+            "0.39894228040143267794))");
+    SPECIAL(lower_erfinv, "aten::erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV);
+    SPECIAL(lower_erfinv, "aten::special_erfinv(Tensor self) -> Tensor", DERIVATIVE_OF_ERFINV);
     SPECIAL(lower_ndtri, "aten::special_ndtri(Tensor self) -> Tensor",
-            "self = Mul(grad, Mul(Exp(Mul(Mul(result, result), 0.5)), 2.50662827463100050242))"),
-    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor", DERIVATIVE_OF_LGAMMA),
-    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor", DERIVATIVE_OF_LGAMMA),
-    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor", DERIVATIVE_OF_MVLGAMMA),
+            "self = Mul(grad, Mul(Exp(Mul(Mul(result, result), 0.5)), 2.50662827463100050242))");
+    SPECIAL(lower_lgamma, "aten::lgamma(Tensor self) -> Tensor", DERIVATIVE_OF_LGAMMA);
+    SPECIAL(lower_lgamma, "aten::special_gammaln(Tensor self) -> Tensor", DERIVATIVE_OF_LGAMMA);
+    SPECIAL(lower_mvlgamma, "aten::mvlgamma(Tensor self, int p) -> Tensor", DERIVATIVE_OF_MVLGAMMA);
     SPECIAL(lower_mvlgamma, "aten::special_multigammaln(Tensor self, int p) -> Tensor",
-            DERIVATIVE_OF_MVLGAMMA),
-    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA),
-    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA),
-    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA),
+            DERIVATIVE_OF_MVLGAMMA);
+    SPECIAL(lower_digamma, "aten::digamma(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA);
+    SPECIAL(lower_digamma, "aten::special_digamma(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA);
+    SPECIAL(lower_digamma, "aten::special_psi(Tensor self) -> Tensor", DERIVATIVE_OF_DIGAMMA);
     SPECIAL(lower_polygamma, "aten::polygamma(int n, Tensor self) -> Tensor",
-            DERIVATIVE_OF_POLYGAMMA),
+            DERIVATIVE_OF_POLYGAMMA);
     CALL(lower_polygamma_, "int-to-float(self)", PLAIN,
-         "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)"),
+         "aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)");
     SPECIAL(lower_polygamma, "aten::special_polygamma(int n, Tensor self) -> Tensor",
-            DERIVATIVE_OF_POLYGAMMA),
+            DERIVATIVE_OF_POLYGAMMA);
     LOWER(
         lower_zeta, "int-to-float(self, other)", PLAIN,
         "aten::special_zeta(Tensor self, Tensor other) -> Tensor",
         .derivative = "other = Mul(grad, Mul(Neg(self), aten::special_zeta(Add(self, 1), other))) "
-                      "self = \"PyTorch has none\""),
-    OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor"),
-    OLDER("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor"),
-    OPS_END
-};
+                      "self = \"PyTorch has none\"");
+    OLDER("aten::special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor");
+    OLDER("aten::special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor");
+}

@@ -476,35 +476,35 @@ static Value lower_histogram(Op *op)
 #define WEIGHED "Tensor? weight=None, bool density=False) -> "
 #define EDGES   "(Tensor hist, Tensor[] bin_edges)"
 
-const OpRow ops_binned[] = {
+OP_ROWS(binned)
+{
     LOWER(lower_segment_reduce, NULL, PLAIN,
           "aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? "
           "indices=None, Tensor? offsets=None, "
-          "int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor"),
+          "int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor");
     CALL_FAMILY(lower_histogram, FLAT | BORDERS, NULL, PLAIN,
                 "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, " WEIGHED
-                "(Tensor hist, Tensor bin_edges)"),
+                "(Tensor hist, Tensor bin_edges)");
     CALL_FAMILY(lower_histogram, FLAT, NULL, PLAIN,
                 "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, " WEIGHED
-                "(Tensor hist, Tensor bin_edges)"),
+                "(Tensor hist, Tensor bin_edges)");
     CALL_FAMILY(lower_histogram, 0, NULL, PLAIN,
-                "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " WEIGHED EDGES),
+                "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, " WEIGHED EDGES);
     CALL_FAMILY(
         lower_histogram, 0, NULL, PLAIN,
-        "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " WEIGHED EDGES),
+        "aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, " WEIGHED EDGES);
     CALL_FAMILY(lower_histogram, BORDERS, NULL, PLAIN,
                 "aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? "
-                "range=None, " WEIGHED EDGES),
+                "range=None, " WEIGHED EDGES);
     CALL_FAMILY(
         lower_histogram, ONLY_EDGES, NULL, PLAIN,
         "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, " WEIGHED
-        "Tensor[]"),
+        "Tensor[]");
     CALL_FAMILY(
         lower_histogram, ONLY_COUNTS, NULL, PLAIN,
         "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, " WEIGHED
-        "Tensor"),
+        "Tensor");
     CALL_FAMILY(lower_histogram, BORDERS | ONLY_COUNTS, NULL, PLAIN,
                 "aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, " WEIGHED
-                "Tensor"),
-    OPS_END
-};
+                "Tensor");
+}

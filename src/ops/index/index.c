@@ -644,60 +644,56 @@ static Ox lower_tri(Op *op)
     return ox_with(op, "Trilu", INPUTS(x, k), INT("upper", op->row->datum));
 }
 
-const OpRow ops_index[] = {
-    LOWER(lower_index, NULL, PLAIN, "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
-    OLDER("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor"),
+OP_ROWS(index)
+{
+    LOWER(lower_index, NULL, PLAIN, "aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor");
+    OLDER("aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor");
     LOWER(lower_index, NULL, PLAIN,
-          "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor"),
+          "aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor");
     LOWER(lower_index_put, NULL, PLAIN,
           "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) "
           "-> Tensor",
-          .fills = true),
+          .fills = true);
     OLDER("aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
-          "accumulate=False) -> Tensor"),
+          "accumulate=False) -> Tensor");
     LOWER(lower_index_put, NULL, PLAIN,
           "aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
-          "accumulate=False) -> Tensor"),
+          "accumulate=False) -> Tensor");
     LOWER(lower_masked_index, NULL, PLAIN,
           "aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> "
-          "Tensor"),
+          "Tensor");
     LOWER(lower_masked_put, NULL, PLAIN,
           "aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
-          "Tensor values) -> Tensor"),
+          "Tensor values) -> Tensor");
     LOWER(lower_index_select, NULL, PLAIN,
           "aten::index_select(Tensor self, int dim, Tensor index) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_gather, NULL, PLAIN,
           "aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_take_along_dim, NULL, PLAIN,
-          "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor"),
-    LOWER(lower_take, NULL, PLAIN, "aten::take(Tensor self, Tensor index) -> Tensor"),
+          "aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor");
+    LOWER(lower_take, NULL, PLAIN, "aten::take(Tensor self, Tensor index) -> Tensor");
     LOWER(lower_masked_fill, NULL, PLAIN,
           "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-          .fills = true),
+          .fills = true);
     LOWER(lower_masked_fill, NULL, PLAIN,
           "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-          .fills = true),
+          .fills = true);
     LOWER(lower_masked_select, NULL, PLAIN,
-          "aten::masked_select(Tensor self, Tensor mask) -> Tensor"),
+          "aten::masked_select(Tensor self, Tensor mask) -> Tensor");
     LOWER(lower_nonzero, NULL, PLAIN, "aten::nonzero(Tensor self) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_nonzero, NULL, PLAIN, "aten::argwhere(Tensor self) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_nonzero_static, NULL, PLAIN,
-          "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor"),
-    { .kind = ROW_CALL,
-      .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]",
-      .call = lower_nonzero_numpy,
-      .text = "self" },
-    { .kind = ROW_CALL,
-      .schema = "aten::where(Tensor condition) -> Tensor[]",
-      .call = lower_nonzero_numpy,
-      .text = "condition" },
+          "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor");
+    OP_ROW(.kind = ROW_CALL, .schema = "aten::nonzero_numpy(Tensor self) -> Tensor[]",
+           .call = lower_nonzero_numpy, .text = "self");
+    OP_ROW(.kind = ROW_CALL, .schema = "aten::where(Tensor condition) -> Tensor[]",
+           .call = lower_nonzero_numpy, .text = "condition");
     FAMILY(lower_tri, 0, NULL, PLAIN, "aten::tril(Tensor self, int diagonal=0) -> Tensor",
-           .fills = true),
+           .fills = true);
     FAMILY(lower_tri, 1, NULL, PLAIN, "aten::triu(Tensor self, int diagonal=0) -> Tensor",
-           .fills = true),
-    OPS_END
-};
+           .fills = true);
+}

@@ -446,40 +446,40 @@ static Ox lower_masked_scatter(Op *op)
     return reshape_to(op, out, both, rank);
 }
 
-const OpRow ops_scatter[] = {
+OP_ROWS(scatter)
+{
     FAMILY(lower_scatter, PUT, NULL, PLAIN,
-           "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+           "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor");
     FAMILY(lower_scatter_value, PUT, NULL, PLAIN,
-           "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor"),
+           "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor");
     FAMILY(lower_scatter, NAMED, NULL, PLAIN,
            "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
-           "Tensor"),
+           "Tensor");
     FAMILY(lower_scatter_value, NAMED, NULL, PLAIN,
            "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str "
-           "reduce) -> Tensor"),
+           "reduce) -> Tensor");
     FAMILY(lower_scatter, ADD, NULL, PLAIN,
-           "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor"),
+           "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor");
     LOWER(lower_scatter_reduce, NULL, PLAIN,
           "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
-          "bool include_self=True) -> Tensor"),
+          "bool include_self=True) -> Tensor");
     LOWER(lower_index_add, NULL, PLAIN,
           "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) "
-          "-> Tensor"),
+          "-> Tensor");
     LOWER(lower_index_copy, NULL, PLAIN,
-          "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor"),
+          "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor");
     LOWER(lower_index_fill, NULL, PLAIN,
           "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-          .fills = true),
+          .fills = true);
     LOWER(lower_index_fill, NULL, PLAIN,
           "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-          .fills = true),
+          .fills = true);
     LOWER(lower_index_reduce, NULL, PLAIN,
           "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
-          "bool include_self=True) -> Tensor"),
+          "bool include_self=True) -> Tensor");
     LOWER(lower_put, NULL, PLAIN,
-          "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor"),
+          "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor");
     LOWER(lower_masked_scatter, NULL, PLAIN,
           "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-          .layout = LAYOUT_AS_CLONE),
-    OPS_END
-};
+          .layout = LAYOUT_AS_CLONE);
+}

@@ -358,47 +358,47 @@ static Ox lower_histc(Op *op)
     return add_into(op, ints(op, bins), at, what);
 }
 
-const OpRow ops_search[] = {
+OP_ROWS(search)
+{
     LOWER(lower_searchsorted, "default(sorted_sequence, self)", PLAIN,
           "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
-          "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
+          "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor");
     OLDER("aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
-          "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor"),
+          "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor");
     LOWER(lower_bucketize, "default(self, boundaries)", PLAIN,
           "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
-          "right=False) -> Tensor"),
+          "right=False) -> Tensor");
     OLDER("aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
-          "right=False) -> Tensor"),
+          "right=False) -> Tensor");
     LOWER(lower_isin, "default(elements, test_elements)", PLAIN,
           "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool "
-          "assume_unique=False, bool invert=False) -> Tensor"),
+          "assume_unique=False, bool invert=False) -> Tensor");
     LOWER(lower_isin, "default(elements, test_element)", PLAIN,
           "aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool "
-          "assume_unique=False, bool invert=False) -> Tensor"),
+          "assume_unique=False, bool invert=False) -> Tensor");
     LOWER(lower_isin, "default(element, test_elements)", PLAIN,
           "aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool "
-          "assume_unique=False, bool invert=False) -> Tensor"),
+          "assume_unique=False, bool invert=False) -> Tensor");
     CALL_FAMILY(lower_unique, 2, NULL, PLAIN,
                 "aten::_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> "
-                "(Tensor, Tensor)"),
+                "(Tensor, Tensor)");
     CALL_FAMILY(lower_unique, 3, NULL, PLAIN,
                 "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool "
-                "return_counts=False) -> (Tensor, Tensor, Tensor)"),
+                "return_counts=False) -> (Tensor, Tensor, Tensor)");
     CALL(lower_unique_dim, NULL, PLAIN,
          "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
          "return_counts=False) -> (Tensor, Tensor, Tensor)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL(lower_unique_consecutive, NULL, PLAIN,
          "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool "
          "return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_unique_consecutive, 1, NULL, PLAIN,
                 "aten::unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, "
                 "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_bincount, NULL, PLAIN,
-          "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor"),
+          "aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor");
     LOWER(lower_histc, NULL, PLAIN,
-          "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor"),
-    OPS_END
-};
+          "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor");
+}

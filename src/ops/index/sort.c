@@ -407,46 +407,46 @@ static Ox lower_quantile(Op *op)
     return reshape_to(op, found, dims, at);
 }
 
-const OpRow ops_sort[] = {
+OP_ROWS(sort)
+{
     CALL(lower_topk, NULL, PLAIN,
          "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
-         "(Tensor values, Tensor indices)"),
+         "(Tensor values, Tensor indices)");
     CALL(lower_sort, NULL, PLAIN,
          "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
-         "indices)"),
+         "indices)");
     CALL(lower_sort, NULL, PLAIN,
          "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> "
-         "(Tensor values, Tensor indices)"),
+         "(Tensor values, Tensor indices)");
     CALL(lower_argsort, NULL, PLAIN,
-         "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor"),
+         "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor");
     CALL(lower_argsort, NULL, PLAIN,
          "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
-         "Tensor"),
-    LOWER(lower_msort, NULL, PLAIN, "aten::msort(Tensor self) -> Tensor"),
+         "Tensor");
+    LOWER(lower_msort, NULL, PLAIN, "aten::msort(Tensor self) -> Tensor");
     CALL(lower_kthvalue, NULL, PLAIN,
          "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
-         "Tensor indices)"),
-    FAMILY(lower_median, 0, NULL, PLAIN, "aten::median(Tensor self) -> Tensor"),
+         "Tensor indices)");
+    FAMILY(lower_median, 0, NULL, PLAIN, "aten::median(Tensor self) -> Tensor");
     CALL_FAMILY(lower_median_dim, 0, NULL, PLAIN,
                 "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
-                "Tensor indices)"),
-    FAMILY(lower_median, 1, NULL, PLAIN, "aten::nanmedian(Tensor self) -> Tensor"),
+                "Tensor indices)");
+    FAMILY(lower_median, 1, NULL, PLAIN, "aten::nanmedian(Tensor self) -> Tensor");
     CALL_FAMILY(lower_median_dim, 1, NULL, PLAIN,
                 "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
-                "Tensor indices)"),
+                "Tensor indices)");
     CALL(lower_mode, NULL, PLAIN,
          "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor "
-         "indices)"),
+         "indices)");
     /* a number before a tensor: 1 and True are numbers too */
     FAMILY(lower_quantile, 0, NULL, PLAIN,
            "aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
-           "interpolation=\"linear\") -> Tensor"),
+           "interpolation=\"linear\") -> Tensor");
     OLDER("aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
-          "interpolation=\"linear\") -> Tensor"),
+          "interpolation=\"linear\") -> Tensor");
     FAMILY(lower_quantile, 1, NULL, PLAIN,
            "aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, "
-           "str interpolation=\"linear\") -> Tensor"),
+           "str interpolation=\"linear\") -> Tensor");
     OLDER("aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
-          "interpolation=\"linear\") -> Tensor"),
-    OPS_END
-};
+          "interpolation=\"linear\") -> Tensor");
+}

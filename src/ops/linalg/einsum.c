@@ -513,9 +513,9 @@ static Value lower_einsum(Op *op)
     return val_tensor(op->cx, einsum(op, equation, xs.at, xs.n));
 }
 
-const OpRow ops_einsum[] = {
+OP_ROWS(einsum)
+{
     CALL(lower_einsum, NULL, PLAIN,
          "aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-         .layout = LAYOUT_OWN_ORDER),
-    OPS_END
-};
+         .layout = LAYOUT_OWN_ORDER);
+}

@@ -79,11 +79,11 @@ static Ox lower_grouped_mm(Op *op)
         : y;
 }
 
-const OpRow ops_grouped[] = {
+OP_ROWS(grouped)
+{
     LOWER(lower_grouped_mm, NULL, PLAIN,
           "aten::_grouped_mm(Tensor self, Tensor mat2, Tensor? offs=None, Tensor? bias=None, "
-          "ScalarType? out_dtype=None) -> Tensor"),
+          "ScalarType? out_dtype=None) -> Tensor");
     LOWER(lower_grouped_mm_fallback, NULL, PLAIN,
-          "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor"),
-    OPS_END
-};
+          "transformers::grouped_mm_fallback(Tensor input, Tensor weight, Tensor offs) -> Tensor");
+}

@@ -305,22 +305,22 @@ static Ox lower_ormqr(Op *op)
     return ox_cast(op->g, left ? out : matrix_adjoint(op, out), ox_dtype(c));
 }
 
-const OpRow ops_householder[] = {
+OP_ROWS(householder)
+{
     CALL(lower_linalg_qr, NULL, PLAIN,
          "aten::linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL(lower_qr, NULL, PLAIN, "aten::qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL(lower_geqrf, NULL, PLAIN, "aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_orgqr, NULL, PLAIN, "aten::orgqr(Tensor self, Tensor input2) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_orgqr, NULL, PLAIN,
           "aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_ormqr, NULL, PLAIN,
           "aten::ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool "
           "transpose=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    OPS_END
-};
+          .layout = LAYOUT_OWN_ORDER);
+}

@@ -550,53 +550,53 @@ static Value lower_lstsq(Op *op)
     return val_tuple(op->cx, out, 4);
 }
 
-const OpRow ops_jacobi[] = {
+OP_ROWS(jacobi)
+{
     CALL(lower_svd, NULL, PLAIN,
          "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, "
          "Tensor V)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_linalg_svd, 1, NULL, PLAIN,
                 "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, "
                 "str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_linalg_svd, 0, NULL, PLAIN,
                 "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> "
                 "(Tensor U, Tensor S, Tensor Vh)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_svdvals, NULL, PLAIN,
-          "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor"),
+          "aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor");
     CALL_FAMILY(lower_eigh, 0, NULL, PLAIN,
                 "aten::linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor "
                 "eigenvectors)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_eigh, 1, NULL, PLAIN,
                 "aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor "
                 "eigenvalues, Tensor eigenvectors)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_eigvalsh, NULL, PLAIN,
-          "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor"),
+          "aten::linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor");
     LOWER(lower_pinv, NULL, PLAIN, "aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_pinv, NULL, PLAIN,
           "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     OLDER("aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
-          "bool hermitian=False) -> Tensor"),
+          "bool hermitian=False) -> Tensor");
     OLDER("aten::linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> "
-          "Tensor"),
+          "Tensor");
     OLDER("aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? "
-          "rtol=None, bool hermitian=False) -> Tensor"),
+          "rtol=None, bool hermitian=False) -> Tensor");
     LOWER(lower_matrix_rank, NULL, PLAIN,
-          "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor"),
+          "aten::linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor");
     OLDER("aten::linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? "
-          "rtol=None, bool hermitian=False) -> Tensor"),
+          "rtol=None, bool hermitian=False) -> Tensor");
     OLDER("aten::linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> "
-          "Tensor"),
+          "Tensor");
     OLDER("aten::linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? "
-          "rtol=None, bool hermitian=False) -> Tensor"),
+          "rtol=None, bool hermitian=False) -> Tensor");
     CALL(lower_lstsq, NULL, PLAIN,
          "aten::linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> "
          "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
-         .layout = LAYOUT_OWN_ORDER),
-    OPS_END
-};
+         .layout = LAYOUT_OWN_ORDER);
+}

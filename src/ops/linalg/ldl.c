@@ -377,18 +377,18 @@ static Ox lower_ldl_solve(Op *op)
     return op_loop(op, iterations, go_up, &f, &x, 1) ? x : POISON;
 }
 
-const OpRow ops_ldl[] = {
+OP_ROWS(ldl)
+{
     CALL_FAMILY(lower_ldl_factor, 2, NULL, PLAIN,
                 "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, "
                 "Tensor pivots)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_ldl_factor, 3, NULL, PLAIN,
                 "aten::linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool "
                 "check_errors=False) -> (Tensor LD, Tensor pivots, Tensor info)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_ldl_solve, NULL, PLAIN,
           "aten::linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> "
           "Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    OPS_END
-};
+          .layout = LAYOUT_OWN_ORDER);
+}

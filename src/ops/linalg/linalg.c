@@ -824,77 +824,74 @@ static Ox lower_scaled_mm(Op *op)
     return ox_ok(y) ? ox_cast(op->g, y, out) : POISON;
 }
 
-#define PRODUCT(ranks, second, ...) \
-    { .kind = ROW_LOWER,            \
-      .lower = lower_product,       \
-      .datum = (ranks),             \
-      .text = (second),             \
-      .schema = __VA_ARGS__ }
+#define PRODUCT(ranks, second, ...)                                                       \
+    OP_ROW(.kind = ROW_LOWER, .lower = lower_product, .datum = (ranks), .text = (second), \
+           .schema = __VA_ARGS__)
 
-const OpRow ops_linalg[] = {
+OP_ROWS(linalg)
+{
     LOWER(lower_linear, NULL, PLAIN,
           "aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_matmul, NULL, PLAIN, "aten::matmul(Tensor self, Tensor other) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
-    LOWER(lower_matmul, NULL, PLAIN, "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor"),
+          .layout = LAYOUT_CONTIGUOUS);
+    LOWER(lower_matmul, NULL, PLAIN, "aten::linalg_matmul(Tensor self, Tensor other) -> Tensor");
     PRODUCT(22, "mat2", "aten::mm(Tensor self, Tensor mat2) -> Tensor",
-            .layout = LAYOUT_CONTIGUOUS),
+            .layout = LAYOUT_CONTIGUOUS);
     PRODUCT(33, "mat2", "aten::bmm(Tensor self, Tensor mat2) -> Tensor",
-            .layout = LAYOUT_CONTIGUOUS),
-    PRODUCT(21, "vec", "aten::mv(Tensor self, Tensor vec) -> Tensor"),
-    PRODUCT(11, "tensor", "aten::dot(Tensor self, Tensor tensor) -> Tensor"),
-    PRODUCT(11, "other", "aten::vdot(Tensor self, Tensor other) -> Tensor"),
+            .layout = LAYOUT_CONTIGUOUS);
+    PRODUCT(21, "vec", "aten::mv(Tensor self, Tensor vec) -> Tensor");
+    PRODUCT(11, "tensor", "aten::dot(Tensor self, Tensor tensor) -> Tensor");
+    PRODUCT(11, "other", "aten::vdot(Tensor self, Tensor other) -> Tensor");
     LOWER(lower_addmm, NULL, PLAIN,
           "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
           "Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_addmm_activation, NULL, PLAIN,
           "aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
           "alpha=1, bool use_gelu=False) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_baddbmm, NULL, PLAIN,
           "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
           "alpha=1) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_addbmm, NULL, PLAIN,
           "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
-          "alpha=1) -> Tensor"),
+          "alpha=1) -> Tensor");
     LOWER(lower_addmv, NULL, PLAIN,
           "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> "
-          "Tensor"),
+          "Tensor");
     LOWER(lower_addr, NULL, PLAIN,
           "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
-          "Tensor"),
+          "Tensor");
     LOWER(lower_outer, "default(self, vec2)", PLAIN,
-          "aten::outer(Tensor self, Tensor vec2) -> Tensor"),
+          "aten::outer(Tensor self, Tensor vec2) -> Tensor");
     LOWER(lower_outer, "default(self, vec2)", PLAIN,
-          "aten::ger(Tensor self, Tensor vec2) -> Tensor"),
-    LOWER(lower_inner, NULL, PLAIN, "aten::inner(Tensor self, Tensor other) -> Tensor"),
+          "aten::ger(Tensor self, Tensor vec2) -> Tensor");
+    LOWER(lower_inner, NULL, PLAIN, "aten::inner(Tensor self, Tensor other) -> Tensor");
     LOWER(
         lower_tensordot, NULL, PLAIN,
-        "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor"),
-    UNARY(lower_chain, "matrices", NULL, PLAIN, "aten::chain_matmul(Tensor[] matrices) -> Tensor"),
+        "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor");
+    UNARY(lower_chain, "matrices", NULL, PLAIN, "aten::chain_matmul(Tensor[] matrices) -> Tensor");
     UNARY(lower_chain, "tensors", NULL, PLAIN,
-          "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor"),
+          "aten::linalg_multi_dot(Tensor[] tensors) -> Tensor");
     LOWER(lower_cross, "default(self, other)", PLAIN,
-          "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor"),
+          "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor");
     LOWER(lower_cross, "default(self, other)", PLAIN,
-          "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor"),
+          "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor");
     LOWER(lower_kron, "default(self, other)", PLAIN,
-          "aten::kron(Tensor self, Tensor other) -> Tensor"),
+          "aten::kron(Tensor self, Tensor other) -> Tensor");
     LOWER(lower_vecdot, NULL, PLAIN,
-          "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor"),
+          "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor");
     LOWER(lower_cov, "int-to-float(self, aweights)", PLAIN,
           "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? "
-          "aweights=None) -> Tensor"),
-    LOWER(lower_corrcoef, "int-to-float(self)", PLAIN, "aten::corrcoef(Tensor self) -> Tensor"),
+          "aweights=None) -> Tensor");
+    LOWER(lower_corrcoef, "int-to-float(self)", PLAIN, "aten::corrcoef(Tensor self) -> Tensor");
     LOWER(
         lower_bilinear, NULL, PLAIN,
-        "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor"),
+        "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor");
     LOWER(lower_scaled_mm, NULL, PLAIN,
           "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? "
           "bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool "
-          "use_fast_accum=False) -> Tensor"),
-    OPS_END
-};
+          "use_fast_accum=False) -> Tensor");
+}

@@ -316,30 +316,30 @@ bool matrix_pivots(Op *op, Ox a, Ox *diagonal, Ox *signs)
 
 #define OF_A "(Tensor A, *, bool pivot=True"
 
-const OpRow ops_lu[] = {
+OP_ROWS(lu)
+{
     CALL(lower_linalg_lu, NULL, PLAIN, "aten::linalg_lu" OF_A ") -> (Tensor P, Tensor L, Tensor U)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_lu_factor, 2, NULL, PLAIN,
                 "aten::linalg_lu_factor" OF_A ") -> (Tensor LU, Tensor pivots)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_lu_factor, 3, NULL, PLAIN,
                 "aten::linalg_lu_factor_ex" OF_A
                 ", bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_lu_factor, 3, NULL, PLAIN,
                 "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> "
                 "(Tensor LU, Tensor pivots, Tensor info)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL(lower_lu_unpack, NULL, PLAIN,
          "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool "
          "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_linalg_lu_solve, NULL, PLAIN,
           "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
           "adjoint=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_lu_solve, NULL, PLAIN,
           "aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    OPS_END
-};
+          .layout = LAYOUT_OWN_ORDER);
+}

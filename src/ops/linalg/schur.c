@@ -399,13 +399,13 @@ static Ox lower_eigvals(Op *op)
     return eig(op, &values, NULL) ? values : POISON;
 }
 
-const OpRow ops_schur[] = {
+OP_ROWS(schur)
+{
     CALL(lower_eig, NULL, PLAIN,
          "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_eigvals, NULL, PLAIN, "aten::linalg_eigvals(Tensor self) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     LOWER(lower_eigvals, NULL, PLAIN, "aten::_linalg_eigvals(Tensor self) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
-    OPS_END
-};
+          .layout = LAYOUT_CONTIGUOUS);
+}

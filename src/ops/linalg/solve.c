@@ -820,73 +820,73 @@ static Ox lower_cond(Op *op)
 #define OF_ONE_HALF \
     "self = \"its derivative is not known\" input2 = \"its derivative is not known\""
 
-const OpRow ops_solve[] = {
-    LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor"),
-    LOWER(lower_det, NULL, PLAIN, "aten::linalg_det(Tensor A) -> Tensor"),
+OP_ROWS(solve)
+{
+    LOWER(lower_det, NULL, PLAIN, "aten::det(Tensor self) -> Tensor");
+    LOWER(lower_det, NULL, PLAIN, "aten::linalg_det(Tensor A) -> Tensor");
     CALL(lower_linalg_det, NULL, PLAIN,
-         "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)"),
-    LOWER(lower_logdet, NULL, PLAIN, "aten::logdet(Tensor self) -> Tensor"),
+         "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)");
+    LOWER(lower_logdet, NULL, PLAIN, "aten::logdet(Tensor self) -> Tensor");
     CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN,
-                "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)"),
+                "aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)");
     CALL_FAMILY(lower_slogdet, 2, NULL, PLAIN,
-                "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)"),
+                "aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)");
     CALL_FAMILY(lower_slogdet, 4, NULL, PLAIN,
                 "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, "
-                "Tensor pivots)"),
+                "Tensor pivots)");
     LOWER(lower_inverse, NULL, PLAIN, "aten::inverse(Tensor self) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_inverse, NULL, PLAIN, "aten::linalg_inv(Tensor A) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     CALL(lower_inverse_ex, NULL, PLAIN,
          "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor "
          "info)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_solve, NULL, PLAIN,
           "aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_solve_ex, 2, NULL, PLAIN,
                 "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
                 "check_errors=False) -> (Tensor result, Tensor info)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_solve_ex, 4, NULL, PLAIN,
                 "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool "
                 "check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, Tensor info)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_solve_triangular, NULL, PLAIN,
           "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, "
           "bool unitriangular=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     CALL(lower_triangular_solve, NULL, PLAIN,
          "aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, "
          "bool unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_cholesky, NULL, PLAIN, "aten::cholesky(Tensor self, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF);
     LOWER(lower_cholesky, NULL, PLAIN,
           "aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF);
     CALL(lower_cholesky_ex, NULL, PLAIN,
          "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> "
          "(Tensor L, Tensor info)",
-         .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
+         .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF);
     LOWER(lower_cholesky_solve, NULL, PLAIN,
           "aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF);
     LOWER(lower_cholesky_inverse, NULL, PLAIN,
           "aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF),
+          .layout = LAYOUT_OWN_ORDER, .derivative = OF_ONE_HALF);
     LOWER(lower_matrix_power, NULL, PLAIN,
-          "aten::linalg_matrix_power(Tensor self, int n) -> Tensor", .layout = LAYOUT_OWN_ORDER),
+          "aten::linalg_matrix_power(Tensor self, int n) -> Tensor", .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_matrix_power, NULL, PLAIN, "aten::matrix_power(Tensor self, int n) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_tensorinv, NULL, PLAIN, "aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_tensorsolve, NULL, PLAIN,
           "aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor"),
-    OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor"),
-    LOWER(lower_matrix_exp, NULL, PLAIN, "aten::matrix_exp(Tensor self) -> Tensor"),
-    LOWER(lower_matrix_exp, NULL, PLAIN, "aten::linalg_matrix_exp(Tensor self) -> Tensor"),
-    OPS_END
-};
+          .layout = LAYOUT_OWN_ORDER);
+    LOWER(lower_cond, NULL, PLAIN, "aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor");
+    OLDER("aten::linalg_cond.p_str(Tensor self, str p) -> Tensor");
+    LOWER(lower_matrix_exp, NULL, PLAIN, "aten::matrix_exp(Tensor self) -> Tensor");
+    LOWER(lower_matrix_exp, NULL, PLAIN, "aten::linalg_matrix_exp(Tensor self) -> Tensor");
+}

@@ -542,64 +542,64 @@ static Value lower__transformer_encoder_layer_fwd(Op *op)
     return nested ? nested_of(op, y, src->lengths) : val_tensor(op->cx, y);
 }
 
-const OpRow ops_attention[] = {
+OP_ROWS(attention)
+{
     LOWER(lower_scaled_dot_product_attention, "default(query, key, value)", PLAIN,
           "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
           "attn_mask=None, float dropout_p=0., bool is_causal=False, *, float? scale=None, bool "
           "enable_gqa=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_fused_attention, 2, NULL, PLAIN,
                 "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, "
                 "Tensor value, float dropout_p=0., bool is_causal=False, *, Tensor? "
                 "attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(
         lower_fused_attention, 9, NULL, PLAIN,
         "aten::_scaled_dot_product_flash_attention(Tensor query, Tensor key, Tensor value, float "
         "dropout_p=0., bool is_causal=False, bool return_debug_mask=False, *, float? scale=None) "
         "-> (Tensor output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
         "SymInt max_k, Tensor rng_state, Tensor unused, Tensor debug_attn_mask)",
-        .layout = LAYOUT_OWN_ORDER),
+        .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN,
                 "aten::_scaled_dot_product_cudnn_attention(Tensor query, Tensor key, Tensor value, "
                 "Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool "
                 "is_causal=False, bool return_debug_mask=False, *, float? scale=None) -> (Tensor "
                 "output, Tensor logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, "
                 "SymInt max_k, Tensor philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_fused_attention, 9, NULL, PLAIN,
                 "aten::_scaled_dot_product_fused_attention_overrideable(Tensor query, Tensor key, "
                 "Tensor value, Tensor? attn_bias=None, float dropout_p=0., bool is_causal=False, "
                 "bool return_debug_mask=False, *, float? scale=None) -> (Tensor output, Tensor "
                 "logsumexp, Tensor cum_seq_q, Tensor cum_seq_k, SymInt max_q, SymInt max_k, Tensor "
                 "philox_seed, Tensor philox_offset, Tensor debug_attn_mask)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_fused_attention, 4, NULL, PLAIN,
                 "aten::_scaled_dot_product_efficient_attention(Tensor query, Tensor key, Tensor "
                 "value, Tensor? attn_bias, bool compute_log_sumexp, float dropout_p=0., bool "
                 "is_causal=False, *, float? scale=None) -> (Tensor output, Tensor log_sumexp, "
                 "Tensor philox_seed, Tensor philox_offset)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL(lower__scaled_dot_product_attention_math, NULL, PLAIN,
          "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? "
          "attn_mask=None, float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, "
          "float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL(lower__scaled_dot_product_attention, NULL, PLAIN,
          "aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
          "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) "
          "-> (Tensor, Tensor)",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     CALL(lower__native_multi_head_attention, NULL, PLAIN,
          "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
          "embed_dim, int num_head, Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor "
          "proj_bias, Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, "
-         "int? mask_type=None) -> (Tensor, Tensor)"),
+         "int? mask_type=None) -> (Tensor, Tensor)");
     CALL(lower__transformer_encoder_layer_fwd, NULL, PLAIN | NESTED,
          "aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor "
          "qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool "
          "norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, "
          "Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor "
-         "ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor"),
-    OPS_END
-};
+         "ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor");
+}

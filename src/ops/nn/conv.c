@@ -388,61 +388,61 @@ static Ox lower_conv_tbc(Op *op)
 #define CONV(line)       LOWER(lower_conv, NULL, PLAIN, line)
 #define TRANSPOSED(line) FAMILY(lower_conv, 1, NULL, PLAIN, line)
 
-const OpRow ops_conv[] = {
+OP_ROWS(conv)
+{
     CONV("aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] stride=[1], "
-         "SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"),
+         "SymInt[1] padding=[0], SymInt[1] dilation=[1], SymInt groups=1) -> Tensor");
     OLDER("aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
-          "stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor"),
+          "stride=[1], str padding=\"valid\", SymInt[1] dilation=[1], SymInt groups=1) -> Tensor");
     CONV("aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, 1], "
-         "SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
+         "SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor");
     OLDER(
         "aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[2] stride=[1, "
-        "1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor"),
+        "1], str padding=\"valid\", SymInt[2] dilation=[1, 1], SymInt groups=1) -> Tensor");
     CONV("aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, 1, 1], "
-         "SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"),
+         "SymInt[3] padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor");
     OLDER(
         "aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] stride=[1, "
-        "1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor"),
+        "1, 1], str padding=\"valid\", SymInt[3] dilation=[1, 1, 1], SymInt groups=1) -> Tensor");
     CONV("aten::convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
          "padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups) -> "
-         "Tensor"),
+         "Tensor");
     CONV("aten::_convolution(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] "
          "padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, "
-         "bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor"),
+         "bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor");
     OLDER("aten::_convolution.deprecated(Tensor input, Tensor weight, Tensor? bias, SymInt[] "
           "stride, SymInt[] padding, SymInt[] dilation, bool transposed, int[] output_padding, "
-          "SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor"),
+          "SymInt groups, bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor");
     CONV("aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str "
-         "padding, SymInt[] dilation, SymInt groups) -> Tensor"),
+         "padding, SymInt[] dilation, SymInt groups) -> Tensor");
     CONV("aten::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, SymInt[] padding, "
-         "SymInt[] stride, SymInt[] dilation, SymInt groups) -> Tensor"),
+         "SymInt[] stride, SymInt[] dilation, SymInt groups) -> Tensor");
     CONV("aten::thnn_conv2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? bias=None, "
-         "SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0]) -> Tensor"),
+         "SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0]) -> Tensor");
     CONV("aten::slow_conv3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? bias=None, "
-         "SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0]) -> Tensor"),
+         "SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0]) -> Tensor");
     CONV("aten::slow_conv_dilated2d(Tensor self, Tensor weight, SymInt[2] kernel_size, Tensor? "
          "bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] dilation=[1, 1]) "
-         "-> Tensor"),
+         "-> Tensor");
     CONV("aten::slow_conv_dilated3d(Tensor self, Tensor weight, SymInt[3] kernel_size, Tensor? "
          "bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] "
-         "dilation=[1, 1, 1]) -> Tensor"),
+         "dilation=[1, 1, 1]) -> Tensor");
     TRANSPOSED("aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, SymInt[1] "
                "stride=[1], SymInt[1] padding=[0], SymInt[1] output_padding=[0], SymInt groups=1, "
-               "SymInt[1] dilation=[1]) -> Tensor"),
+               "SymInt[1] dilation=[1]) -> Tensor");
     TRANSPOSED("aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, "
                "SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] output_padding=[0, "
-               "0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor"),
+               "0], SymInt groups=1, SymInt[2] dilation=[1, 1]) -> Tensor");
     TRANSPOSED(
         "aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, SymInt[3] "
         "stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], SymInt[3] output_padding=[0, 0, 0], SymInt "
-        "groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
+        "groups=1, SymInt[3] dilation=[1, 1, 1]) -> Tensor");
     TRANSPOSED("aten::slow_conv_transpose2d(Tensor self, Tensor weight, SymInt[2] kernel_size, "
                "Tensor? bias=None, SymInt[2] stride=[1, 1], SymInt[2] padding=[0, 0], SymInt[2] "
-               "output_padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor"),
+               "output_padding=[0, 0], SymInt[2] dilation=[1, 1]) -> Tensor");
     TRANSPOSED("aten::slow_conv_transpose3d(Tensor self, Tensor weight, SymInt[3] kernel_size, "
                "Tensor? bias=None, SymInt[3] stride=[1, 1, 1], SymInt[3] padding=[0, 0, 0], "
-               "SymInt[3] output_padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor"),
+               "SymInt[3] output_padding=[0, 0, 0], SymInt[3] dilation=[1, 1, 1]) -> Tensor");
     LOWER(lower_conv_tbc, NULL, PLAIN,
-          "aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor"),
-    OPS_END
-};
+          "aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor");
+}

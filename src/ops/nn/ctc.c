@@ -232,16 +232,16 @@ static Value lower_ctc_loss_forward(Op *op)
     return val_tuple(op->cx, (Value[]){ val_tensor(op->cx, loss), val_none() }, 2);
 }
 
-const OpRow ops_ctc[] = {
+OP_ROWS(ctc)
+{
     LOWER(lower_ctc_loss, NULL, PLAIN,
           "aten::ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
-          "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
+          "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor");
     OLDER("aten::ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
-          "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor"),
+          "target_lengths, int blank=0, int reduction=1, bool zero_infinity=False) -> Tensor");
     CALL(lower_ctc_loss_forward, NULL, PLAIN,
          "aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
-         "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
+         "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)");
     OLDER("aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
-          "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)"),
-    OPS_END
-};
+          "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)");
+}

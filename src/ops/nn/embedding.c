@@ -460,47 +460,46 @@ static Ox lower_one_hot(Op *op)
            "quantized::embedding_bag_" name more ") -> Tensor")
 #define IN_BYTES_OF(bits, name, more)                                                     \
     FAMILY(lower_quantized_bag, bits, NULL, PLAIN,                                        \
-           "quantized::embedding_bag_" name "_rowwise_offsets(Tensor weight, " BAG_ARGS), \
-        FAMILY(lower_table_of_bytes, bits, NULL, PLAIN,                                   \
-               "quantized::embedding_bag_" name "_unpack(Tensor weight) -> Tensor"),      \
-        IN_BYTES(name "_prepack", "(Tensor weight" more),                                 \
-        IN_BYTES(name "_prepack_with_rowwise_min_max",                                    \
-                 "(Tensor weight, Tensor rowwise_min_max" more)
+           "quantized::embedding_bag_" name "_rowwise_offsets(Tensor weight, " BAG_ARGS); \
+    FAMILY(lower_table_of_bytes, bits, NULL, PLAIN,                                       \
+           "quantized::embedding_bag_" name "_unpack(Tensor weight) -> Tensor");          \
+    IN_BYTES(name "_prepack", "(Tensor weight" more);                                     \
+    IN_BYTES(name "_prepack_with_rowwise_min_max", "(Tensor weight, Tensor rowwise_min_max" more)
 #define NARROW ", bool optimized_qparams=False, int nbins=200, float ratio=0.16"
 #define BAGS                                                                \
     "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool " \
     "include_last_offset=False"
 
-const OpRow ops_embedding[] = {
+OP_ROWS(embedding)
+{
     LOWER(lower_embedding, NULL, PLAIN,
           "aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
           "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     CALL(lower_embedding_bag, NULL, PLAIN,
          "aten::embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
-         "scale_grad_by_freq=False, " BAGS ") -> (Tensor, Tensor, Tensor, Tensor)"),
+         "scale_grad_by_freq=False, " BAGS ") -> (Tensor, Tensor, Tensor, Tensor)");
     OLDER("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
           "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
-          "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)"),
+          "include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)");
     CALL(lower_embedding_bag, NULL, PLAIN,
          "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool "
          "scale_grad_by_freq=False, " BAGS
-         ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
+         ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)");
     CALL(lower_embedding_bag, NULL, PLAIN,
          "aten::_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
          "scale_grad_by_freq=False, " BAGS
-         ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"),
-    LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor"),
-    TABLE_BAG(8, "embedding_bag_byte"),
-    TABLE_BAG(4, "embedding_bag_4bit"),
-    TABLE(8, "embedding_byte"),
-    TABLE(4, "embedding_4bit"),
+         ", int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)");
+    LOWER(lower_one_hot, NULL, PLAIN, "aten::one_hot(Tensor self, int num_classes=-1) -> Tensor");
+    TABLE_BAG(8, "embedding_bag_byte");
+    TABLE_BAG(4, "embedding_bag_4bit");
+    TABLE(8, "embedding_byte");
+    TABLE(4, "embedding_4bit");
     CALL(lower_table_prepack, NULL, PLAIN | QUANT,
-         "quantized::embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE),
+         "quantized::embedding_bag_prepack(Tensor weight) -> " PACKED_TABLE);
     CALL(lower_table_unpack, NULL, PLAIN | QUANT,
-         "quantized::embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor"),
-    IN_BYTES_OF(8, "byte", ""),
-    IN_BYTES_OF(4, "4bit", NARROW),
-    IN_BYTES_OF(2, "2bit", NARROW),
-    OPS_END
-};
+         "quantized::embedding_bag_unpack(" PACKED_TABLE " W_prepack) -> Tensor");
+    IN_BYTES_OF(8, "byte", "");
+    IN_BYTES_OF(4, "4bit", NARROW);
+    IN_BYTES_OF(2, "2bit", NARROW);
+}

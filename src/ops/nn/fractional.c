@@ -172,12 +172,12 @@ static Value lower_fractional_max_pool(Op *op)
     return result_tuple(op, out, 2);
 }
 
-const OpRow ops_fractional[] = {
+OP_ROWS(fractional)
+{
     CALL_FAMILY(lower_fractional_max_pool, 2, NULL, PLAIN,
                 "aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, "
-                "Tensor random_samples) -> (Tensor, Tensor)"),
+                "Tensor random_samples) -> (Tensor, Tensor)");
     CALL_FAMILY(lower_fractional_max_pool, 3, NULL, PLAIN,
                 "aten::fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, "
-                "Tensor random_samples) -> (Tensor, Tensor)"),
-    OPS_END
-};
+                "Tensor random_samples) -> (Tensor, Tensor)");
+}

@@ -384,20 +384,20 @@ static Ox lower_affine_grid_generator(Op *op)
     return ox_with(op, "AffineGrid", INPUTS(theta, sizes), INT("align_corners", corners));
 }
 
-const OpRow ops_grid[] = {
+OP_ROWS(grid)
+{
     LOWER(lower_grid_sampler, NULL, PLAIN,
           "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
-          "bool align_corners) -> Tensor"),
+          "bool align_corners) -> Tensor");
     LOWER(lower_grid_sampler, NULL, PLAIN,
           "aten::grid_sampler_2d(Tensor input, Tensor grid, int interpolation_mode, int "
-          "padding_mode, bool align_corners) -> Tensor"),
+          "padding_mode, bool align_corners) -> Tensor");
     LOWER(lower_grid_sampler, NULL, PLAIN,
           "aten::grid_sampler_3d(Tensor input, Tensor grid, int interpolation_mode, int "
-          "padding_mode, bool align_corners) -> Tensor"),
+          "padding_mode, bool align_corners) -> Tensor");
     LOWER(lower_grid_sampler, NULL, PLAIN,
           "aten::_grid_sampler_2d_cpu_fallback(Tensor input, Tensor grid, int interpolation_mode, "
-          "int padding_mode, bool align_corners) -> Tensor"),
+          "int padding_mode, bool align_corners) -> Tensor");
     LOWER(lower_affine_grid_generator, NULL, PLAIN,
-          "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor"),
-    OPS_END
-};
+          "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor");
+}

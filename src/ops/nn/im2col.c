@@ -221,12 +221,12 @@ static Ox lower_col2im(Op *op)
     return without_batch(op, image, f.alone);
 }
 
-const OpRow ops_im2col[] = {
+OP_ROWS(im2col)
+{
     LOWER(lower_im2col, NULL, PLAIN,
           "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "
-          "stride) -> Tensor"),
+          "stride) -> Tensor");
     LOWER(lower_col2im, NULL, PLAIN,
           "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, "
-          "int[2] padding, int[2] stride) -> Tensor"),
-    OPS_END
-};
+          "int[2] padding, int[2] stride) -> Tensor");
+}

@@ -158,26 +158,24 @@ static Value lower_interpolate(Op *op)
          " size=None, int? scale_factor=None, str mode=\"nearest\", bool? align_corners=None) -> " \
          "Tensor")
 /* aligned: upsample_bilinear always aligns corners */
-#define OF_MODE(what, aligned, name, size, scale)                         \
-    { .kind = ROW_CALL,                                                   \
-      .schema = "aten::" name "(Tensor input, " size " size=None, " scale \
-                " scale_factor=None) -> Tensor",                          \
-      .call = lower_interpolate,                                          \
-      .datum = (aligned),                                                 \
-      .text = (what) }
+#define OF_MODE(what, aligned, name, size, scale)                              \
+    OP_ROW(.kind = ROW_CALL,                                                   \
+           .schema = "aten::" name "(Tensor input, " size " size=None, " scale \
+                     " scale_factor=None) -> Tensor",                          \
+           .call = lower_interpolate, .datum = (aligned), .text = (what))
 
-const OpRow ops_interpolate[] = {
-    INTERPOLATE("", "int?", "float?"),
-    INTERPOLATE(".size_list", "int[]?", "float?"),
-    INTERPOLATE(".scale_list", "int?", "float[]?"),
-    INTERPOLATE(".size_list_scale_list", "int[]?", "float[]?"),
-    UPSAMPLE("", "int?"),
-    UPSAMPLE(".size_list", "int[]?"),
-    OF_MODE("nearest", false, "__upsample_nearest", "int?", "int?"),
-    OF_MODE("nearest", false, "__upsample_nearest.size_list", "int[]?", "int?"),
-    OF_MODE("bilinear", true, "__upsample_bilinear", "int?", "int?"),
-    OF_MODE("bilinear", true, "__upsample_bilinear.size_list", "int[]?", "int?"),
-    OF_MODE("bilinear", true, "__upsample_bilinear.scale_list", "int?", "int[]?"),
-    OF_MODE("bilinear", true, "__upsample_bilinear.size_list_scale_list", "int[]?", "int[]?"),
-    OPS_END
-};
+OP_ROWS(interpolate)
+{
+    INTERPOLATE("", "int?", "float?");
+    INTERPOLATE(".size_list", "int[]?", "float?");
+    INTERPOLATE(".scale_list", "int?", "float[]?");
+    INTERPOLATE(".size_list_scale_list", "int[]?", "float[]?");
+    UPSAMPLE("", "int?");
+    UPSAMPLE(".size_list", "int[]?");
+    OF_MODE("nearest", false, "__upsample_nearest", "int?", "int?");
+    OF_MODE("nearest", false, "__upsample_nearest.size_list", "int[]?", "int?");
+    OF_MODE("bilinear", true, "__upsample_bilinear", "int?", "int?");
+    OF_MODE("bilinear", true, "__upsample_bilinear.size_list", "int[]?", "int?");
+    OF_MODE("bilinear", true, "__upsample_bilinear.scale_list", "int?", "int[]?");
+    OF_MODE("bilinear", true, "__upsample_bilinear.size_list_scale_list", "int[]?", "int[]?");
+}

@@ -708,82 +708,82 @@ static Value lower_linear_cross_entropy(Op *op)
 
 #define BOTH "default(self, target)"
 
-const OpRow ops_loss[] = {
+OP_ROWS(loss)
+{
     LOWER(lower_mse, BOTH, PLAIN,
-          "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+          "aten::mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor");
     LOWER(lower_l1, BOTH, PLAIN,
-          "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+          "aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor");
     LOWER(lower_smooth_l1, BOTH, PLAIN,
           "aten::smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.) -> "
-          "Tensor"),
+          "Tensor");
     LOWER(
         lower_huber, BOTH, PLAIN,
-        "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor"),
+        "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor");
     LOWER(lower_bce, BOTH, PLAIN,
           "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
-          "reduction=1) -> Tensor"),
+          "reduction=1) -> Tensor");
     LOWER(lower_bce_logits, "default(self, target, weight, pos_weight)", PLAIN,
           "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
-          "Tensor? pos_weight=None, int reduction=1) -> Tensor"),
+          "Tensor? pos_weight=None, int reduction=1) -> Tensor");
     LOWER(lower_kl_div, BOTH, PLAIN,
           "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> "
-          "Tensor"),
+          "Tensor");
     LOWER(lower_poisson_nll, "int-to-float(input, target)", PLAIN,
           "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float "
-          "eps, int reduction) -> Tensor"),
+          "eps, int reduction) -> Tensor");
     LOWER(lower_soft_margin, BOTH, PLAIN,
-          "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+          "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor");
     LOWER(lower_margin_ranking, "default(input1, input2, target)", PLAIN,
           "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0., "
-          "int reduction=1) -> Tensor"),
+          "int reduction=1) -> Tensor");
     LOWER(lower_hinge_embedding, NULL, PLAIN,
           "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1., int "
-          "reduction=1) -> Tensor"),
+          "reduction=1) -> Tensor");
     LOWER(lower_cosine_embedding, "int-to-float(input1, input2)", PLAIN,
           "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float "
-          "margin=0., int reduction=1) -> Tensor"),
+          "margin=0., int reduction=1) -> Tensor");
     LOWER(lower_triplet_margin, NULL, PLAIN,
           "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float "
           "margin=1., "
-          "float p=2., float eps=1e-06, bool swap=False, int reduction=1) -> Tensor"),
+          "float p=2., float eps=1e-06, bool swap=False, int reduction=1) -> Tensor");
     LOWER(lower_multi_margin, NULL, PLAIN,
           "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, "
-          "Tensor? weight=None, int reduction=1) -> Tensor"),
+          "Tensor? weight=None, int reduction=1) -> Tensor");
     LOWER(lower_multilabel_margin, NULL, PLAIN,
-          "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor"),
+          "aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor");
     CALL(lower_multilabel_margin_forward, NULL, PLAIN,
          "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> "
-         "(Tensor output, Tensor is_target)"),
+         "(Tensor output, Tensor is_target)");
     LOWER(lower_nll, NULL, PLAIN,
           "aten::nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt "
-          "ignore_index=-100) -> Tensor"),
+          "ignore_index=-100) -> Tensor");
     LOWER(lower_nll, NULL, PLAIN,
           "aten::nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-          "SymInt ignore_index=-100) -> Tensor"),
+          "SymInt ignore_index=-100) -> Tensor");
     LOWER(lower_nll, NULL, PLAIN,
           "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, "
-          "SymInt ignore_index=-100) -> Tensor"),
+          "SymInt ignore_index=-100) -> Tensor");
     CALL(lower_nll_forward, NULL, PLAIN,
          "aten::nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt "
-         "ignore_index) -> (Tensor output, Tensor total_weight)"),
+         "ignore_index) -> (Tensor output, Tensor total_weight)");
     CALL(lower_nll_forward, NULL, PLAIN,
          "aten::nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-         "SymInt ignore_index) -> (Tensor output, Tensor total_weight)"),
+         "SymInt ignore_index) -> (Tensor output, Tensor total_weight)");
     LOWER(lower_cross_entropy, NULL, PLAIN,
           "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int "
           "reduction=1, "
-          "SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor"),
+          "SymInt ignore_index=-100, float label_smoothing=0.) -> Tensor");
     CALL(lower_linear_cross_entropy, NULL, PLAIN,
          "torch_nn::_linear_cross_entropy_batch_chunked(Tensor input, Tensor linear_weight, Tensor "
          "target, Tensor? linear_bias, "
          "Tensor? weight, str reduction, SymInt ignore_index, float label_smoothing, SymInt "
          "batch_chunk_size, str acc_policy, ScalarType acc_dtype, bool allow_retain_graph, "
          "bool compute_input_grad, bool compute_linear_weight_grad, bool compute_linear_bias_grad) "
-         "-> (Tensor, Tensor, Tensor, Tensor)"),
+         "-> (Tensor, Tensor, Tensor, Tensor)");
     CALL(lower_linear_cross_entropy, NULL, PLAIN,
          "torch_nn::_linear_cross_entropy_batch_chunked_no_reduction(Tensor input, Tensor "
          "linear_weight, Tensor target, "
          "Tensor? linear_bias, Tensor? weight, SymInt ignore_index, SymInt batch_chunk_size, str "
-         "acc_policy, ScalarType acc_dtype) -> Tensor"),
-    OPS_END
-};
+         "acc_policy, ScalarType acc_dtype) -> Tensor");
+}

@@ -91,11 +91,11 @@ static Ox lower_to_padded_tensor(Op *op)
     return x;
 }
 
-const OpRow ops_nested[] = {
+OP_ROWS(nested)
+{
     CALL(lower__nested_tensor_from_mask, NULL, PLAIN,
-         "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor"),
+         "aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor");
     LOWER(
         lower_to_padded_tensor, NULL, NESTED,
-        "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor"),
-    OPS_END
-};
+        "aten::to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor");
+}

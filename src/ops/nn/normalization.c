@@ -733,83 +733,83 @@ static Value lower_weight_norm_interface(Op *op)
     return result_tuple(op, out, 2);
 }
 
-const OpRow ops_normalization[] = {
+OP_ROWS(normalization)
+{
     LOWER(lower_batch_norm, NULL, PLAIN,
           "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
           "Tensor? running_var, bool training, float momentum, float eps, bool cudnn_enabled) -> "
-          "Tensor"),
+          "Tensor");
     CALL(lower_batch_norm_impl, NULL, PLAIN,
          "aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
          "running_mean, Tensor? running_var, bool training, float momentum, float eps, bool "
-         "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)"),
+         "cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)");
     CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN,
                 "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
                 "running_mean, Tensor? running_var, bool training, float momentum, float eps) -> "
-                "(Tensor, Tensor, Tensor)"),
+                "(Tensor, Tensor, Tensor)");
     CALL_FAMILY(lower_native_batch_norm, NO_TRAINING, NULL, PLAIN,
                 "aten::_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? "
                 "bias, Tensor running_mean, Tensor running_var, float momentum, float eps) -> "
-                "(Tensor, Tensor, Tensor)"),
+                "(Tensor, Tensor, Tensor)");
     CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN,
                 "aten::_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, "
                 "Tensor(a!) running_mean, Tensor(b!) running_var, bool training, float momentum, "
-                "float eps) -> (Tensor, Tensor, Tensor)"),
+                "float eps) -> (Tensor, Tensor, Tensor)");
     CALL_FAMILY(lower_native_batch_norm, AS_TOLD, NULL, PLAIN,
                 "aten::_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? "
-                "bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)"),
+                "bias, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)");
     CALL_FAMILY(
         lower_native_batch_norm, FUNCTIONAL, NULL, PLAIN,
         "aten::_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, "
         "Tensor running_mean, Tensor running_var, bool training, float momentum, float eps) -> "
-        "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
+        "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)");
     CALL_FAMILY(lower_native_batch_norm, WITH_UPDATE, NULL, PLAIN,
                 "aten::_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, "
                 "Tensor(a!) running_mean, Tensor(b!) running_var, float momentum, float eps) -> "
-                "(Tensor, Tensor, Tensor, Tensor)"),
+                "(Tensor, Tensor, Tensor, Tensor)");
     CALL_FAMILY(
         lower_native_batch_norm, FUNCTIONAL_UPDATE, NULL, PLAIN,
         "aten::_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, "
         "Tensor running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, "
-        "Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)"),
+        "Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)");
     CALL_FAMILY(lower_native_batch_norm, NO_UPDATE, NULL, PLAIN,
                 "aten::_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
                 "running_mean, Tensor? running_var, float momentum, float eps) -> (Tensor, Tensor, "
-                "Tensor, Tensor)"),
+                "Tensor, Tensor)");
     LOWER(lower_instance_norm, NULL, PLAIN,
           "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
           "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool "
-          "cudnn_enabled) -> Tensor"),
+          "cudnn_enabled) -> Tensor");
     LOWER(lower_group_norm, NULL, PLAIN,
           "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
-          "float eps=1e-05, bool cudnn_enabled=True) -> Tensor"),
+          "float eps=1e-05, bool cudnn_enabled=True) -> Tensor");
     CALL(lower_native_group_norm, NULL, PLAIN,
          "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, "
-         "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)"),
+         "SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)");
     LOWER(lower_layer_norm, NULL, PLAIN,
           "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? "
           "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-          .layout = LAYOUT_CONTIGUOUS),
+          .layout = LAYOUT_CONTIGUOUS);
     CALL(lower_native_layer_norm, NULL, PLAIN,
          "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? "
-         "bias, float eps) -> (Tensor, Tensor, Tensor)"),
+         "bias, float eps) -> (Tensor, Tensor, Tensor)");
     LOWER(lower_rms_norm, NULL, PLAIN,
           "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? "
-          "eps=None) -> Tensor"),
+          "eps=None) -> Tensor");
     CALL(lower_fused_rms_norm, NULL, PLAIN,
          "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) "
-         "-> (Tensor, Tensor)"),
+         "-> (Tensor, Tensor)");
     LOWER(lower_weight_norm, "default(v, g)", PLAIN,
-          "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor"),
+          "aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor");
     CALL(lower_weight_norm_interface, "default(v, g)", PLAIN,
-         "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)"),
-    ITSELF(lower_dropout, 0, PLAIN, "aten::dropout(Tensor input, float p, bool train) -> Tensor"),
+         "aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)");
+    ITSELF(lower_dropout, 0, PLAIN, "aten::dropout(Tensor input, float p, bool train) -> Tensor");
     ITSELF(lower_feature_dropout, 0, PLAIN,
-           "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor"),
+           "aten::feature_dropout(Tensor input, float p, bool train) -> Tensor");
     ITSELF(lower_alpha_dropout, 0, PLAIN,
-           "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+           "aten::alpha_dropout(Tensor input, float p, bool train) -> Tensor");
     ITSELF(lower_alpha_dropout, 1, PLAIN,
-           "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor"),
+           "aten::feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor");
     CALL(lower_native_dropout, NULL, PLAIN,
-         "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)"),
-    OPS_END
-};
+         "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)");
+}

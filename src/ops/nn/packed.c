@@ -232,12 +232,12 @@ static Value lower__pad_packed_sequence(Op *op)
     return result_tuple(op, out, 2);
 }
 
-const OpRow ops_packed[] = {
+OP_ROWS(packed)
+{
     CALL(lower__pack_padded_sequence, NULL, PLAIN,
          "aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, "
-         "Tensor)"),
+         "Tensor)");
     CALL(lower__pad_packed_sequence, NULL, PLAIN,
          "aten::_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar "
-         "padding_value, int total_length) -> (Tensor, Tensor)"),
-    OPS_END
-};
+         "padding_value, int total_length) -> (Tensor, Tensor)");
+}

@@ -844,54 +844,54 @@ static Ox lower_max_unpool(Op *op)
            "int[" #n "] stride, int[" #n "] padding, int[" #n                                     \
            "] dilation, bool ceil_mode, Tensor indices) -> Tensor")
 
-const OpRow ops_pool[] = {
+OP_ROWS(pool)
+{
     MAX_POOL(1,
              "aten::max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
-             "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor"),
+             "padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> Tensor");
     MAX_POOL(2,
              "aten::max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
-             "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor"),
+             "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor");
     MAX_POOL(3,
              "aten::max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] "
-             "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor"),
+             "padding=0, int[3] dilation=1, bool ceil_mode=False) -> Tensor");
     MAX_POOL_AT(
         1,
         "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], "
-        "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)"),
+        "int[1] padding=[0], int[1] dilation=[1], bool ceil_mode=False) -> (Tensor, Tensor)");
     MAX_POOL_AT(2,
                 "aten::max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], "
-                "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
+                "int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)");
     MAX_POOL_AT(3,
                 "aten::max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], "
-                "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)"),
+                "int[3] padding=0, int[3] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)");
     AVG_POOL(1,
              "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
-             "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor"),
+             "padding=[0], bool ceil_mode=False, bool count_include_pad=True) -> Tensor");
     AVG_POOL(
         2,
         "aten::avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
-        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor");
     AVG_POOL(
         3,
         "aten::avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
-        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor"),
-    ADAPTIVE_AVG(1, "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor"),
-    ADAPTIVE_AVG(2, "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"),
-    ADAPTIVE_AVG(3, "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"),
-    ADAPTIVE_AVG(2, "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor"),
-    ADAPTIVE_AVG(3, "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor"),
+        "bool ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor");
+    ADAPTIVE_AVG(1, "aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor");
+    ADAPTIVE_AVG(2, "aten::adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor");
+    ADAPTIVE_AVG(3, "aten::adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor");
+    ADAPTIVE_AVG(2, "aten::_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor");
+    ADAPTIVE_AVG(3, "aten::_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor");
     ADAPTIVE_MAX(1,
-                 "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)"),
+                 "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)");
     ADAPTIVE_MAX(2,
-                 "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)"),
+                 "aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)");
     ADAPTIVE_MAX(3,
-                 "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)"),
-    BACKWARD(2),
-    BACKWARD(3),
+                 "aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)");
+    BACKWARD(2);
+    BACKWARD(3);
     FAMILY(lower_max_unpool, 2, NULL, PLAIN,
-           "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor"),
+           "aten::max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor");
     FAMILY(lower_max_unpool, 3, NULL, PLAIN,
            "aten::max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, "
-           "int[3] padding) -> Tensor"),
-    OPS_END
-};
+           "int[3] padding) -> Tensor");
+}

@@ -96,32 +96,32 @@ static Ox lower_mkldnn_convolution(Op *op)
            "optimize_for_mobile",                                                                 \
            type)
 
-const OpRow ops_prepacked[] = {
-    RUN(LINEAR, "linear_clamp_run", "Linear"),
-    RUN(CONV, "conv2d_clamp_run", "Conv2d"),
-    RUN(TRANSPOSED, "conv2d_transpose_clamp_run", "TransposeConv2d"),
-    PREPACK("linear_clamp_prepack", "=None, ", "Linear"),
+OP_ROWS(prepacked)
+{
+    RUN(LINEAR, "linear_clamp_run", "Linear");
+    RUN(CONV, "conv2d_clamp_run", "Conv2d");
+    RUN(TRANSPOSED, "conv2d_transpose_clamp_run", "TransposeConv2d");
+    PREPACK("linear_clamp_prepack", "=None, ", "Linear");
     PREPACK("conv2d_clamp_prepack",
-            ", int[2] stride, int[2] padding, int[2] dilation, int groups, ", "Conv2d"),
+            ", int[2] stride, int[2] padding, int[2] dilation, int groups, ", "Conv2d");
     PREPACK("conv2d_transpose_clamp_prepack",
             ", int[2] stride, int[2] padding, int[2] output_padding, int[2] dilation, int groups, ",
-            "TransposeConv2d"),
-    OTHER("Metal", "metal_prepack::conv2d_run(Tensor X, Any W_prepack) -> Tensor"),
-    OTHER("Metal", "metal_prepack::linear_run(Tensor X, Any W_prepack) -> Tensor"),
-    OTHER("Vulkan", "vulkan_prepack::run_conv2d_context(Tensor X, Any W_prepack) -> Tensor"),
-    OTHER("Vulkan", "vulkan_prepack::run_linear_context(Tensor X, Any W_prepack) -> Tensor"),
-    OTHER("Vulkan", "vulkan_prepack::run_tconv2d_context(Tensor X, Any W_prepack) -> Tensor"),
-    CALL(lower_lost_weights, NULL, PLAIN, "prim::ConstantMKLDNNTensor() -> Tensor"),
+            "TransposeConv2d");
+    OTHER("Metal", "metal_prepack::conv2d_run(Tensor X, Any W_prepack) -> Tensor");
+    OTHER("Metal", "metal_prepack::linear_run(Tensor X, Any W_prepack) -> Tensor");
+    OTHER("Vulkan", "vulkan_prepack::run_conv2d_context(Tensor X, Any W_prepack) -> Tensor");
+    OTHER("Vulkan", "vulkan_prepack::run_linear_context(Tensor X, Any W_prepack) -> Tensor");
+    OTHER("Vulkan", "vulkan_prepack::run_tconv2d_context(Tensor X, Any W_prepack) -> Tensor");
+    CALL(lower_lost_weights, NULL, PLAIN, "prim::ConstantMKLDNNTensor() -> Tensor");
     LOWER(lower_mkldnn_convolution, NULL, PLAIN,
           "prim::mkldnn_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] "
-          "padding, int[] dilation, int groups) -> Tensor"),
+          "padding, int[] dilation, int groups) -> Tensor");
     REFUSE("its result is laid out for a kernel of one CPU; weights of 4 bits are written by "
            "quantize_per_channel_group",
-           "aten::_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor"),
+           "aten::_convert_weight_to_int4pack_for_cpu(Tensor self, int innerKTiles) -> Tensor");
     LOWER(lower_layout, NULL, PLAIN,
-          "aten::to_mkldnn(Tensor self, ScalarType? dtype=None) -> Tensor"),
+          "aten::to_mkldnn(Tensor self, ScalarType? dtype=None) -> Tensor");
     ITSELF(
         lower_layout, 0, PLAIN,
-        "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor"),
-    OPS_END
-};
+        "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor");
+}

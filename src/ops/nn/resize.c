@@ -375,30 +375,32 @@ static Ox lower_upsample(Op *op)
     FAMILY(lower_upsample, mode, NULL, PLAIN, \
            "aten::" name "(Tensor self, SymInt[" n "] output_size, bool align_corners, " scales)
 
-const OpRow ops_resize[] = { VEC_ROW(NEAREST, "upsample_nearest1d"),
-                             PLAIN_ROW(NEAREST, "upsample_nearest1d", "1", SCALES1),
-                             VEC_ROW(NEAREST, "upsample_nearest2d"),
-                             PLAIN_ROW(NEAREST, "upsample_nearest2d", "2", SCALES2),
-                             VEC_ROW(NEAREST, "upsample_nearest3d"),
-                             PLAIN_ROW(NEAREST, "upsample_nearest3d", "3", SCALES3),
-                             VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d"),
-                             PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d", "1", SCALES1),
-                             VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d"),
-                             PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d", "2", SCALES2),
-                             VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d"),
-                             PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d", "3", SCALES3),
-                             VEC_CORNERS(LINEAR, "upsample_linear1d"),
-                             PLAIN_CORNERS(LINEAR, "upsample_linear1d", "1", SCALES1),
-                             VEC_CORNERS(LINEAR, "upsample_bilinear2d"),
-                             PLAIN_CORNERS(LINEAR, "upsample_bilinear2d", "2", SCALES2),
-                             VEC_CORNERS(LINEAR, "upsample_trilinear3d"),
-                             PLAIN_CORNERS(LINEAR, "upsample_trilinear3d", "3", SCALES3),
-                             VEC_CORNERS(CUBIC, "upsample_bicubic2d"),
-                             PLAIN_CORNERS(CUBIC, "upsample_bicubic2d", "2", SCALES2),
-                             VEC_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa"),
-                             PLAIN_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa", "2", SCALES2),
-                             VEC_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa"),
-                             PLAIN_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa", "2", SCALES2),
-                             VEC_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa"),
-                             PLAIN_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa", "2", SCALES2),
-                             OPS_END };
+OP_ROWS(resize)
+{
+    VEC_ROW(NEAREST, "upsample_nearest1d");
+    PLAIN_ROW(NEAREST, "upsample_nearest1d", "1", SCALES1);
+    VEC_ROW(NEAREST, "upsample_nearest2d");
+    PLAIN_ROW(NEAREST, "upsample_nearest2d", "2", SCALES2);
+    VEC_ROW(NEAREST, "upsample_nearest3d");
+    PLAIN_ROW(NEAREST, "upsample_nearest3d", "3", SCALES3);
+    VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d");
+    PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact1d", "1", SCALES1);
+    VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d");
+    PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact2d", "2", SCALES2);
+    VEC_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d");
+    PLAIN_ROW(NEAREST_EXACT, "_upsample_nearest_exact3d", "3", SCALES3);
+    VEC_CORNERS(LINEAR, "upsample_linear1d");
+    PLAIN_CORNERS(LINEAR, "upsample_linear1d", "1", SCALES1);
+    VEC_CORNERS(LINEAR, "upsample_bilinear2d");
+    PLAIN_CORNERS(LINEAR, "upsample_bilinear2d", "2", SCALES2);
+    VEC_CORNERS(LINEAR, "upsample_trilinear3d");
+    PLAIN_CORNERS(LINEAR, "upsample_trilinear3d", "3", SCALES3);
+    VEC_CORNERS(CUBIC, "upsample_bicubic2d");
+    PLAIN_CORNERS(CUBIC, "upsample_bicubic2d", "2", SCALES2);
+    VEC_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa");
+    PLAIN_CORNERS(LINEAR_AA, "_upsample_bilinear2d_aa", "2", SCALES2);
+    VEC_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa");
+    PLAIN_CORNERS(CUBIC_AA, "_upsample_bicubic2d_aa", "2", SCALES2);
+    VEC_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa");
+    PLAIN_CORNERS(LANCZOS_AA, "_upsample_lanczos2d_aa", "2", SCALES2);
+}

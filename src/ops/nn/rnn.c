@@ -785,78 +785,74 @@ static Ox lower_quantized_cell(Op *op)
     CELL_CLASS "[] params, bool has_biases, int num_layers, float dropout, bool train, bool " \
                "bidirectional"
 #define PACKED_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
-#define QUANTIZED(fn, d, line)           \
-    { .kind = ROW_CALL,                  \
-      .schema = "aten::quantized_" line, \
-      .kinds = PLAIN | QUANT,            \
-      .call = (fn),                      \
-      .datum = (d),                      \
-      .text = "quantised" }
+#define QUANTIZED(fn, d, line)                                                          \
+    OP_ROW(.kind = ROW_CALL, .schema = "aten::quantized_" line, .kinds = PLAIN | QUANT, \
+           .call = (fn), .datum = (d), .text = "quantised")
 #define QUANTIZED_CELL                                                \
     "Tensor input, Tensor hx, " PACKED_LINEAR " w_ih, " PACKED_LINEAR \
     " w_hh, Tensor b_ih, Tensor b_hh) -> Tensor"
 
-const OpRow ops_rnn[] = {
+OP_ROWS(rnn)
+{
     CALL_FAMILY(lower_rnn, CELL_LSTM, NULL, PLAIN,
                 "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int "
                 "num_layers, float dropout, bool train, bool bidirectional, bool batch_first) -> "
                 "(Tensor, Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_rnn, CELL_GRU, NULL, PLAIN,
-                "aten::gru.input(" PADDED_RNN ") -> (Tensor, Tensor)", .layout = LAYOUT_OWN_ORDER),
+                "aten::gru.input(" PADDED_RNN ") -> (Tensor, Tensor)", .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_rnn, CELL_TANH, NULL, PLAIN,
                 "aten::rnn_tanh.input(" PADDED_RNN ") -> (Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_rnn, CELL_RELU, NULL, PLAIN,
                 "aten::rnn_relu.input(" PADDED_RNN ") -> (Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_packed_rnn, CELL_LSTM, NULL, PLAIN,
                 "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, "
                 "bool has_biases, int num_layers, float dropout, bool train, bool bidirectional) "
                 "-> (Tensor, Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_packed_rnn, CELL_GRU, NULL, PLAIN,
-                "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)", .layout = LAYOUT_OWN_ORDER),
+                "aten::gru.data(" PACKED_RNN ") -> (Tensor, Tensor)", .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_packed_rnn, CELL_TANH, NULL, PLAIN,
                 "aten::rnn_tanh.data(" PACKED_RNN ") -> (Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_packed_rnn, CELL_RELU, NULL, PLAIN,
                 "aten::rnn_relu.data(" PACKED_RNN ") -> (Tensor, Tensor)",
-                .layout = LAYOUT_OWN_ORDER),
+                .layout = LAYOUT_OWN_ORDER);
     CALL_FAMILY(lower_lstm_cell, CELL_LSTM, NULL, PLAIN,
                 "aten::lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? "
-                "b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)"),
-    FAMILY(lower_cell, CELL_GRU, NULL, PLAIN, "aten::gru_cell(" CELL),
-    FAMILY(lower_cell, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh_cell(" CELL),
-    FAMILY(lower_cell, CELL_RELU, NULL, PLAIN, "aten::rnn_relu_cell(" CELL),
+                "b_ih=None, Tensor? b_hh=None) -> (Tensor, Tensor)");
+    FAMILY(lower_cell, CELL_GRU, NULL, PLAIN, "aten::gru_cell(" CELL);
+    FAMILY(lower_cell, CELL_TANH, NULL, PLAIN, "aten::rnn_tanh_cell(" CELL);
+    FAMILY(lower_cell, CELL_RELU, NULL, PLAIN, "aten::rnn_relu_cell(" CELL);
     QUANTIZED(lower_rnn, CELL_LSTM,
               "lstm.input(Tensor input, Tensor[] hx, " CELL_PARAMS
               ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, "
-              "Tensor, Tensor)"),
+              "Tensor, Tensor)");
     QUANTIZED(lower_packed_rnn, CELL_LSTM,
               "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " CELL_PARAMS
-              ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)"),
+              ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)");
     QUANTIZED(lower_rnn, CELL_GRU,
               "gru.input(Tensor input, Tensor hx, " CELL_PARAMS
-              ", bool batch_first) -> (Tensor, Tensor)"),
+              ", bool batch_first) -> (Tensor, Tensor)");
     QUANTIZED(lower_packed_rnn, CELL_GRU,
               "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " CELL_PARAMS
-              ") -> (Tensor, Tensor)"),
+              ") -> (Tensor, Tensor)");
     CALL(lower_cell_params, NULL, PLAIN | QUANT,
          "quantized::make_quantized_cell_params_dynamic(" PACKED_LINEAR " w_ih, " PACKED_LINEAR
-         " w_hh, Tensor bias_ih, Tensor bias_hh, bool reduce_range=False) -> " CELL_CLASS),
+         " w_hh, Tensor bias_ih, Tensor bias_hh, bool reduce_range=False) -> " CELL_CLASS);
     CALL(lower_cell_params, NULL, PLAIN | QUANT,
          "quantized::make_quantized_cell_params_fp16(" PACKED_LINEAR " w_ih, " PACKED_LINEAR
-         " w_hh) -> " CELL_CLASS),
+         " w_hh) -> " CELL_CLASS);
     CALL_FAMILY(lower_quantized_lstm_cell, CELL_LSTM, NULL, PLAIN | QUANT,
                 "quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " PACKED_LINEAR
                 " w_ih, " PACKED_LINEAR
-                " w_hh, Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)"),
+                " w_hh, Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)");
     FAMILY(lower_quantized_cell, CELL_GRU, NULL, PLAIN | QUANT,
-           "quantized::quantized_gru_cell_dynamic(" QUANTIZED_CELL),
+           "quantized::quantized_gru_cell_dynamic(" QUANTIZED_CELL);
     FAMILY(lower_quantized_cell, CELL_TANH, NULL, PLAIN | QUANT,
-           "quantized::quantized_rnn_tanh_cell_dynamic(" QUANTIZED_CELL),
+           "quantized::quantized_rnn_tanh_cell_dynamic(" QUANTIZED_CELL);
     FAMILY(lower_quantized_cell, CELL_RELU, NULL, PLAIN | QUANT,
-           "quantized::quantized_rnn_relu_cell_dynamic(" QUANTIZED_CELL),
-    OPS_END
-};
+           "quantized::quantized_rnn_relu_cell_dynamic(" QUANTIZED_CELL);
+}

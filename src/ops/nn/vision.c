@@ -485,22 +485,22 @@ static Ox lower_deform_conv2d(Op *op)
 #define REGIONS \
     "Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width"
 
-const OpRow ops_vision[] = {
+OP_ROWS(vision)
+{
     LOWER(lower_nms, NULL, PLAIN,
-          "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"),
+          "torchvision::nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor");
     LOWER(lower_roi_align, NULL, PLAIN,
-          "torchvision::roi_align(" REGIONS ", int sampling_ratio, bool aligned) -> Tensor"),
-    CALL(lower_roi_pool, NULL, PLAIN, "torchvision::roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
+          "torchvision::roi_align(" REGIONS ", int sampling_ratio, bool aligned) -> Tensor");
+    CALL(lower_roi_pool, NULL, PLAIN, "torchvision::roi_pool(" REGIONS ") -> (Tensor, Tensor)");
     CALL(lower_ps_roi_align, NULL, PLAIN,
-         "torchvision::ps_roi_align(" REGIONS ", int sampling_ratio) -> (Tensor, Tensor)"),
+         "torchvision::ps_roi_align(" REGIONS ", int sampling_ratio) -> (Tensor, Tensor)");
     CALL(lower_ps_roi_pool, NULL, PLAIN,
-         "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)"),
+         "torchvision::ps_roi_pool(" REGIONS ") -> (Tensor, Tensor)");
     LOWER(lower_deform_conv2d, NULL, PLAIN,
           "torchvision::deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, "
           "Tensor bias, SymInt stride_h, SymInt stride_w, SymInt pad_h, SymInt pad_w, "
           "SymInt dilation_h, SymInt dilation_w, SymInt groups, SymInt offset_groups, bool "
-          "use_mask) -> Tensor"),
+          "use_mask) -> Tensor");
     REFUSE("where two rotated boxes overlap has a number of corners that depends on the data",
-           "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor"),
-    OPS_END
-};
+           "torchvision::box_iou_rotated(Tensor boxes1, Tensor boxes2) -> Tensor");
+}

@@ -279,48 +279,48 @@ static Ox lower_decomposed_fake_quant(Op *op)
 #define QD         "quantized_decomposed::"
 #define RANGE      "int quant_min, int quant_max, ScalarType dtype"
 
-const OpRow ops_fake_quantized[] = {
+OP_ROWS(fake_quantized)
+{
     FAKE("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
-         "quant_min, int quant_max) -> Tensor"),
+         "quant_min, int quant_max) -> Tensor");
     FAKE("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
-         "zero_point, int quant_min, int quant_max) -> Tensor"),
+         "zero_point, int quant_min, int quant_max) -> Tensor");
     FAMILY(lower_fake_quantize, 1, NULL, PLAIN,
            "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, "
-           "int axis, int quant_min, int quant_max) -> Tensor"),
+           "int axis, int quant_min, int quant_max) -> Tensor");
     CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN,
                 "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int "
-                "zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+                "zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)");
     CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN,
                 "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, "
                 "Tensor scale, Tensor zero_point, Tensor fake_quant_enabled, int quant_min, int "
-                "quant_max) -> (Tensor output, Tensor mask)"),
+                "quant_max) -> (Tensor output, Tensor mask)");
     CALL_FAMILY(
         lower_fake_quantize_cachemask, 1, NULL, PLAIN,
         "aten::fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor "
-        "zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)"),
+        "zero_point, int axis, int quant_min, int quant_max) -> (Tensor output, Tensor mask)");
     FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN,
            QD "quantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE
-              ") -> Tensor"),
+              ") -> Tensor");
     FAMILY(lower_decomposed_quantize, 0, NULL, PLAIN,
            QD "quantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE
-              ") -> Tensor"),
+              ") -> Tensor");
     FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN,
            QD "dequantize_per_tensor(Tensor input, float scale, int zero_point, " RANGE
-              ", *, ScalarType? out_dtype=None) -> Tensor"),
+              ", *, ScalarType? out_dtype=None) -> Tensor");
     FAMILY(lower_decomposed_dequantize, 0, NULL, PLAIN,
            QD "dequantize_per_tensor.tensor(Tensor input, Tensor scale, Tensor zero_point, " RANGE
-              ", *, ScalarType? out_dtype=None) -> Tensor"),
+              ", *, ScalarType? out_dtype=None) -> Tensor");
     FAMILY(lower_decomposed_quantize, 1, NULL, PLAIN,
            QD
            "quantize_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, " RANGE
-           ") -> Tensor"),
+           ") -> Tensor");
     FAMILY(
         lower_decomposed_dequantize, 1, NULL, PLAIN,
         QD
         "dequantize_per_channel(Tensor input, Tensor scales, Tensor? zero_points, int axis, " RANGE
-        ", *, ScalarType? out_dtype=None) -> Tensor"),
+        ", *, ScalarType? out_dtype=None) -> Tensor");
     LOWER(lower_decomposed_fake_quant, NULL, PLAIN,
           QD "fake_quant_per_channel(Tensor input, Tensor scales, Tensor zero_points, int axis, "
-             "int quant_min, int quant_max) -> Tensor"),
-    OPS_END
-};
+             "int quant_min, int quant_max) -> Tensor");
+}

@@ -302,11 +302,11 @@ static Value lower_observed(Op *op)
     "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point"
 #define GIVEN "Tensor running_min, Tensor running_max, Tensor scale, Tensor zero_point"
 
-const OpRow ops_observed[] = {
-    OBSERVED(1, "fused_moving_avg_obs_fake_quant", WRITTEN, "Tensor"),
-    OBSERVED(2, "_fused_moving_avg_obs_fq_helper", WRITTEN, "(Tensor output, Tensor mask)"),
+OP_ROWS(observed)
+{
+    OBSERVED(1, "fused_moving_avg_obs_fake_quant", WRITTEN, "Tensor");
+    OBSERVED(2, "_fused_moving_avg_obs_fq_helper", WRITTEN, "(Tensor output, Tensor mask)");
     OBSERVED(6, "_fused_moving_avg_obs_fq_helper_functional", GIVEN,
              "(Tensor output, Tensor mask, Tensor running_min_out, Tensor running_max_out, Tensor "
-             "scale_out, Tensor zero_point_out)"),
-    OPS_END
-};
+             "scale_out, Tensor zero_point_out)");
+}

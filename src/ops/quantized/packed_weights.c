@@ -119,15 +119,15 @@ static Ox lower_int4pack_mm(Op *op)
     "its weight is laid out for the processor that packed it, which the file does not name; " \
     "torchao's IntxWeightOnlyConfig keeps weights of 4 bits in a form that is the same everywhere"
 
-const OpRow ops_packed_weights[] = {
+OP_ROWS(packed_weights)
+{
     LOWER(lower_int4pack_mm, NULL, PLAIN,
           "aten::_weight_int4pack_mm(Tensor self, Tensor mat2, int qGroupSize, Tensor "
-          "qScaleAndZeros) -> Tensor"),
+          "qScaleAndZeros) -> Tensor");
     REFUSE(FOR_A_CPU,
            "aten::_weight_int4pack_mm_for_cpu(Tensor self, Tensor mat2, int qGroupSize, Tensor "
-           "qScaleAndZeros) -> Tensor"),
+           "qScaleAndZeros) -> Tensor");
     REFUSE(FOR_A_CPU,
            "aten::_dyn_quant_matmul_4bit(Tensor inp, Tensor packed_weights, SymInt block_size, "
-           "SymInt in_features, SymInt out_features) -> Tensor"),
-    OPS_END
-};
+           "SymInt in_features, SymInt out_features) -> Tensor");
+}

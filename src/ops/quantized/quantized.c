@@ -615,126 +615,117 @@ Value on_quantized_tensor(Op *op, bool in_place)
     return kept_as(op, v, quant_of_numbers(op, row->scale, zero, q->dtype));
 }
 
-#define BINARY(fn, onnx, name)                                                   \
-    { .kind = ROW_CALL,                                                          \
-      .schema = "quantized::" name                                               \
-                "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", \
-      .kinds = PLAIN | QUANT,                                                    \
-      .call = (fn),                                                              \
-      .text = (onnx) }
-#define WITH_NUMBER(name, scalar)                                            \
-    OLDER("quantized::" name ".Scalar(Tensor qa, Scalar b) -> Tensor"),      \
-        OLDER("quantized::" name ".Scalar2(Scalar b, Tensor qa) -> Tensor"), \
-        OLDER("quantized::" scalar ".Tensor(Tensor qa, Tensor b) -> Tensor")
-#define MAX_POOL(n)                                                                          \
-    { .kind = ROW_CALL,                                                                      \
-      .schema = "aten::quantized_max_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n \
-                "] stride=[], int[" n "] padding=0, int[" n "] dilation=1, "                 \
-                "bool ceil_mode=False) -> Tensor",                                           \
-      .kinds = PLAIN | QUANT,                                                                \
-      .call = lower_quantized_as_float,                                                      \
-      .text = "aten::max_pool" n "d" }
+#define BINARY(fn, onnx, name)                                                        \
+    OP_ROW(.kind = ROW_CALL,                                                          \
+           .schema = "quantized::" name                                               \
+                     "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor", \
+           .kinds = PLAIN | QUANT, .call = (fn), .text = (onnx))
+#define WITH_NUMBER(name, scalar)                                        \
+    OLDER("quantized::" name ".Scalar(Tensor qa, Scalar b) -> Tensor");  \
+    OLDER("quantized::" name ".Scalar2(Scalar b, Tensor qa) -> Tensor"); \
+    OLDER("quantized::" scalar ".Tensor(Tensor qa, Tensor b) -> Tensor")
+#define MAX_POOL(n)                                                                               \
+    OP_ROW(.kind = ROW_CALL,                                                                      \
+           .schema = "aten::quantized_max_pool" n "d(Tensor self, int[" n "] kernel_size, int[" n \
+                     "] stride=[], int[" n "] padding=0, int[" n "] dilation=1, "                 \
+                     "bool ceil_mode=False) -> Tensor",                                           \
+           .kinds = PLAIN | QUANT, .call = lower_quantized_as_float,                              \
+           .text = "aten::max_pool" n "d")
 #define NORM_ARGS                                                                                \
     "Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float output_scale, int " \
     "output_zero_point) -> Tensor"
-#define BATCH_NORM(name, act)                                \
-    { .kind = ROW_CALL,                                      \
-      .schema = "quantized::" name "(Tensor qx, " NORM_ARGS, \
-      .kinds = PLAIN | QUANT,                                \
-      .call = lower_quantized_batch_norm,                    \
-      .text = (act) }
-#define AS_FLOAT(aten, line)            \
-    { .kind = ROW_CALL,                 \
-      .schema = "quantized::" line,     \
-      .kinds = PLAIN | QUANT,           \
-      .call = lower_quantized_as_float, \
-      .text = (aten) }
+#define BATCH_NORM(name, act)                                                       \
+    OP_ROW(.kind = ROW_CALL, .schema = "quantized::" name "(Tensor qx, " NORM_ARGS, \
+           .kinds = PLAIN | QUANT, .call = lower_quantized_batch_norm, .text = (act))
+#define AS_FLOAT(aten, line)                                                       \
+    OP_ROW(.kind = ROW_CALL, .schema = "quantized::" line, .kinds = PLAIN | QUANT, \
+           .call = lower_quantized_as_float, .text = (aten))
 
-const OpRow ops_quantized[] = {
+OP_ROWS(quantized)
+{
     CALL(lower_quantize_per_tensor, NULL, PLAIN,
          "aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> "
-         "Tensor"),
+         "Tensor");
     CALL(lower_quantize_per_tensor, NULL, PLAIN,
          "aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, "
-         "ScalarType dtype) -> Tensor"),
+         "ScalarType dtype) -> Tensor");
     CALL(lower_quantize_per_channel, NULL, PLAIN,
          "aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, "
-         "ScalarType dtype) -> Tensor"),
-    LOWER(lower_dequantize, NULL, PLAIN | QUANT, "aten::dequantize.self(Tensor self) -> Tensor"),
-    LOWER(lower_int_repr, NULL, PLAIN | QUANT, "aten::int_repr(Tensor self) -> Tensor"),
-    BINARY(lower_quantized_binary, "Add", "add"),
-    BINARY(lower_quantized_binary_relu, "Add", "add_relu"),
-    BINARY(lower_quantized_binary, "Mul", "mul"),
-    BINARY(lower_quantized_binary_relu, "Mul", "mul_relu"),
+         "ScalarType dtype) -> Tensor");
+    LOWER(lower_dequantize, NULL, PLAIN | QUANT, "aten::dequantize.self(Tensor self) -> Tensor");
+    LOWER(lower_int_repr, NULL, PLAIN | QUANT, "aten::int_repr(Tensor self) -> Tensor");
+    BINARY(lower_quantized_binary, "Add", "add");
+    BINARY(lower_quantized_binary_relu, "Add", "add_relu");
+    BINARY(lower_quantized_binary, "Mul", "mul");
+    BINARY(lower_quantized_binary_relu, "Mul", "mul_relu");
     CALL_FAMILY(lower_quantized_cat, 0, NULL, PLAIN | QUANT,
-                "quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"),
+                "quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor");
     CALL_FAMILY(
         lower_quantized_cat, 1, NULL, PLAIN | QUANT,
-        "quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor"),
+        "quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor");
     AS_FLOAT("aten::hardswish",
-             "hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor"),
+             "hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor");
     AS_FLOAT("aten::sigmoid",
-             "sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor"),
+             "sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor");
     AS_FLOAT("aten::leaky_relu",
              "leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float "
-             "output_scale, int output_zero_point) -> Tensor"),
+             "output_scale, int output_zero_point) -> Tensor");
     AS_FLOAT("aten::softmax",
-             "softmax(Tensor qx, int dim, float output_scale, int output_zero_point) -> Tensor"),
+             "softmax(Tensor qx, int dim, float output_scale, int output_zero_point) -> Tensor");
     AS_FLOAT("aten::layer_norm",
              "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float "
-             "eps, float output_scale, int output_zero_point) -> Tensor"),
+             "eps, float output_scale, int output_zero_point) -> Tensor");
     AS_FLOAT("aten::group_norm",
              "group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps, "
-             "float output_scale, int output_zero_point) -> Tensor"),
+             "float output_scale, int output_zero_point) -> Tensor");
     CALL(lower_quantized_instance_norm, NULL, PLAIN | QUANT,
          "quantized::instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, float "
-         "output_scale, int output_zero_point) -> Tensor"),
-    BINARY(lower_quantized_binary, "MatMul", "matmul"),
+         "output_scale, int output_zero_point) -> Tensor");
+    BINARY(lower_quantized_binary, "MatMul", "matmul");
     CALL_FAMILY(lower_add_scalar, 0, NULL, PLAIN | QUANT,
-                "quantized::add_scalar(Tensor qa, Scalar b) -> Tensor"),
-    WITH_NUMBER("add", "add_scalar"),
+                "quantized::add_scalar(Tensor qa, Scalar b) -> Tensor");
+    WITH_NUMBER("add", "add_scalar");
     CALL_FAMILY(lower_add_scalar, 1, NULL, PLAIN | QUANT,
-                "quantized::add_scalar_relu(Tensor qa, Scalar b) -> Tensor"),
-    WITH_NUMBER("add_relu", "add_scalar_relu"),
+                "quantized::add_scalar_relu(Tensor qa, Scalar b) -> Tensor");
+    WITH_NUMBER("add_relu", "add_scalar_relu");
     CALL_FAMILY(lower_mul_scalar, 0, NULL, PLAIN | QUANT,
-                "quantized::mul_scalar(Tensor qa, Scalar b) -> Tensor"),
-    WITH_NUMBER("mul", "mul_scalar"),
+                "quantized::mul_scalar(Tensor qa, Scalar b) -> Tensor");
+    WITH_NUMBER("mul", "mul_scalar");
     CALL_FAMILY(lower_mul_scalar, 1, NULL, PLAIN | QUANT,
-                "quantized::mul_scalar_relu(Tensor qa, Scalar b) -> Tensor"),
-    WITH_NUMBER("mul_relu", "mul_scalar_relu"),
+                "quantized::mul_scalar_relu(Tensor qa, Scalar b) -> Tensor");
+    WITH_NUMBER("mul_relu", "mul_scalar_relu");
     AS_FLOAT("aten::elu",
              "elu(Tensor self, float output_scale, int output_zero_point, Scalar "
-             "alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor"),
+             "alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor");
     AS_FLOAT(
         "aten::celu",
-        "celu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1) -> Tensor"),
+        "celu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1) -> Tensor");
     CALL(lower_quantized_prelu, NULL, PLAIN | QUANT,
          "quantized::prelu(Tensor qx, Tensor weight, float output_scale, int output_zero_point) -> "
-         "Tensor"),
-    AS_FLOAT("aten::relu6", "relu6(Tensor qx, bool inplace=False) -> Tensor"),
-    AS_FLOAT("aten::clamp", "clamp(Tensor qx, Scalar? min=None, Scalar? max=None) -> Tensor"),
-    AS_FLOAT("aten::threshold", "threshold(Tensor qx, Scalar threshold, Scalar value) -> Tensor"),
+         "Tensor");
+    AS_FLOAT("aten::relu6", "relu6(Tensor qx, bool inplace=False) -> Tensor");
+    AS_FLOAT("aten::clamp", "clamp(Tensor qx, Scalar? min=None, Scalar? max=None) -> Tensor");
+    AS_FLOAT("aten::threshold", "threshold(Tensor qx, Scalar threshold, Scalar value) -> Tensor");
     AS_FLOAT("aten::max_pool1d",
              "max_pool1d(Tensor qx, int[] kernel_size, int[] stride, int[] "
-             "padding, int[] dilation, bool ceil_mode) -> Tensor"),
+             "padding, int[] dilation, bool ceil_mode) -> Tensor");
     AS_FLOAT("aten::max_pool2d",
              "max_pool2d(Tensor qx, int[] kernel_size, int[] stride, int[] "
-             "padding, int[] dilation, bool ceil_mode) -> Tensor"),
-    MAX_POOL("1"),
-    MAX_POOL("2"),
-    MAX_POOL("3"),
+             "padding, int[] dilation, bool ceil_mode) -> Tensor");
+    MAX_POOL("1");
+    MAX_POOL("2");
+    MAX_POOL("3");
     CALL(lower_quantized_dropout, NULL, PLAIN | QUANT,
          "quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, "
-         "bool training=False) -> Tensor"),
-    BATCH_NORM("batch_norm", NULL),
-    BATCH_NORM("batch_norm_relu", "Relu"),
-    BATCH_NORM("batch_norm1d", NULL),
-    BATCH_NORM("batch_norm1d_relu", "Relu"),
-    BATCH_NORM("batch_norm2d", NULL),
-    BATCH_NORM("batch_norm2d_relu", "Relu"),
-    BATCH_NORM("batch_norm3d", NULL),
-    BATCH_NORM("batch_norm3d_relu", "Relu"),
+         "bool training=False) -> Tensor");
+    BATCH_NORM("batch_norm", NULL);
+    BATCH_NORM("batch_norm_relu", "Relu");
+    BATCH_NORM("batch_norm1d", NULL);
+    BATCH_NORM("batch_norm1d_relu", "Relu");
+    BATCH_NORM("batch_norm2d", NULL);
+    BATCH_NORM("batch_norm2d_relu", "Relu");
+    BATCH_NORM("batch_norm3d", NULL);
+    BATCH_NORM("batch_norm3d_relu", "Relu");
     CALL(lower_quantized_batch_norm, NULL, PLAIN | QUANT,
-         "aten::quantized_batch_norm(Tensor input, " NORM_ARGS),
-    OPS_END
-};
+         "aten::quantized_batch_norm(Tensor input, " NORM_ARGS);
+}

@@ -372,26 +372,26 @@ static Ox lower_dequantize_groups(Op *op)
 #define AFFINE "torchao::"
 #define GROUPS "quantized_decomposed::"
 
-const OpRow ops_quantized_blocks[] = {
+OP_ROWS(quantized_blocks)
+{
     LOWER(lower_quantize_affine, NULL, PLAIN,
           AFFINE
           "quantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? zero_point, "
-          "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor"),
+          "ScalarType output_dtype, Scalar? quant_min=None, Scalar? quant_max=None) -> Tensor");
     LOWER(lower_dequantize_affine, NULL, PLAIN,
           AFFINE "dequantize_affine(Tensor input, SymInt[] block_size, Tensor scale, Tensor? "
                  "zero_point, ScalarType input_dtype, Scalar? quant_min=None, Scalar? "
-                 "quant_max=None, ScalarType output_dtype=6) -> Tensor"),
+                 "quant_max=None, ScalarType output_dtype=6) -> Tensor");
     CALL(lower_choose_qparams_affine, NULL, PLAIN,
          AFFINE "choose_qparams_affine(Tensor input, str mapping_type, SymInt[] block_size, "
                 "ScalarType target_dtype, Scalar? quant_min=None, Scalar? quant_max=None, float? "
                 "eps=None, ScalarType? scale_dtype=None, ScalarType? zero_point_dtype=None, bool "
-                "keepdim=False) -> (Tensor, Tensor)"),
+                "keepdim=False) -> (Tensor, Tensor)");
     LOWER(lower_quantize_groups, NULL, PLAIN,
           GROUPS "quantize_per_channel_group(Tensor input, Tensor scales, Tensor zero_points, int "
-                 "quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor"),
+                 "quant_min, int quant_max, ScalarType dtype, int group_size) -> Tensor");
     LOWER(lower_dequantize_groups, NULL, PLAIN,
           GROUPS "dequantize_per_channel_group(Tensor input, Tensor scales, Tensor? zero_points, "
                  "int quant_min, int quant_max, ScalarType dtype, int group_size, ScalarType "
-                 "output_dtype) -> Tensor"),
-    OPS_END
-};
+                 "output_dtype) -> Tensor");
+}

@@ -130,14 +130,16 @@ static Ox lower_linear_dynamic(Op *op)
 }
 
 /* act: the activation that follows, or NULL */
-#define LINEAR_DYNAMIC(name, act)                                                                 \
-    { .kind = ROW_LOWER,                                                                          \
-      .schema = "quantized::" name                                                                \
-                "(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, " \
-                "bool reduce_range=False) -> Tensor",                                             \
-      .kinds = PLAIN | QUANT,                                                                     \
-      .lower = lower_linear_dynamic,                                                              \
-      .text = (act) }
+#define LINEAR_DYNAMIC(name, act)                                                                \
+    OP_ROW(.kind = ROW_LOWER,                                                                    \
+           .schema =                                                                             \
+               "quantized::" name                                                                \
+               "(Tensor X, __torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack, " \
+               "bool reduce_range=False) -> Tensor",                                             \
+           .kinds = PLAIN | QUANT, .lower = lower_linear_dynamic, .text = (act))
 
-const OpRow ops_quantized_dynamic[] = { LINEAR_DYNAMIC("linear_dynamic", NULL),
-                                        LINEAR_DYNAMIC("linear_relu_dynamic", "Relu"), OPS_END };
+OP_ROWS(quantized_dynamic)
+{
+    LINEAR_DYNAMIC("linear_dynamic", NULL);
+    LINEAR_DYNAMIC("linear_relu_dynamic", "Relu");
+}

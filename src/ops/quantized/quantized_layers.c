@@ -357,13 +357,9 @@ static Ox lower_linear_fp16_unpacked(Op *op)
 
 #define BOTH           QUANT | PLAIN
 #define PACKED_CONV(k) "__torch__.torch.classes.quantized.Conv" k "dPackedParamsBase"
-#define CONV_ROW(act, line)         \
-    { .kind = ROW_CALL,             \
-      .schema = "quantized::" line, \
-      .kinds = BOTH,                \
-      .call = lower_quantized_conv, \
-      .text = (act),                \
-      .layout = LAYOUT_OWN_ORDER }
+#define CONV_ROW(act, line)                                               \
+    OP_ROW(.kind = ROW_CALL, .schema = "quantized::" line, .kinds = BOTH, \
+           .call = lower_quantized_conv, .text = (act), .layout = LAYOUT_OWN_ORDER)
 #define NEW                "float output_scale, int output_zero_point) -> Tensor"
 #define CONV(name, act, k) CONV_ROW(act, name "(Tensor qx, " PACKED_CONV(k) " packed_weight, " NEW)
 #define CONV_BEFORE(name, act, k)             \
@@ -389,87 +385,87 @@ static Ox lower_linear_fp16_unpacked(Op *op)
 #define PART(what, name, k, type)                  \
     CALL_FAMILY(lower_conv_part, what, NULL, BOTH, \
                 "quantized::" name "(" PACKED_CONV(k) " packed_weights) -> " type)
-#define PARTS(name, k)                                                                    \
-    PART(STRIDE, name "_stride", k, "int[]"), PART(PADDING, name "_padding", k, "int[]"), \
-        PART(DILATION, name "_dilation", k, "int[]"),                                     \
-        PART(OUTPUT_PADDING, name "_output_padding", k, "int[]"),                         \
-        PART(GROUPS, name "_groups", k, "int"), PART(IS_TRANSPOSED, name "_transpose", k, "int")
+#define PARTS(name, k)                                        \
+    PART(STRIDE, name "_stride", k, "int[]");                 \
+    PART(PADDING, name "_padding", k, "int[]");               \
+    PART(DILATION, name "_dilation", k, "int[]");             \
+    PART(OUTPUT_PADDING, name "_output_padding", k, "int[]"); \
+    PART(GROUPS, name "_groups", k, "int");                   \
+    PART(IS_TRANSPOSED, name "_transpose", k, "int")
 
 #define PACKED_LINEAR "__torch__.torch.classes.quantized.LinearPackedParamsBase"
-#define LINEAR(fn, act, line) \
-    { .kind = ROW_CALL, .schema = "quantized::" line, .kinds = BOTH, .call = (fn), .text = (act) }
-#define LINEAR_FLOAT(fn, act, name, more)                            \
-    { .kind = ROW_LOWER,                                             \
-      .schema = "quantized::" name "(Tensor X, " more ") -> Tensor", \
-      .kinds = BOTH,                                                 \
-      .lower = (fn),                                                 \
-      .text = (act) }
+#define LINEAR(fn, act, line)                                                           \
+    OP_ROW(.kind = ROW_CALL, .schema = "quantized::" line, .kinds = BOTH, .call = (fn), \
+           .text = (act))
+#define LINEAR_FLOAT(fn, act, name, more)                                                    \
+    OP_ROW(.kind = ROW_LOWER, .schema = "quantized::" name "(Tensor X, " more ") -> Tensor", \
+           .kinds = BOTH, .lower = (fn), .text = (act))
 #define STATIC(name, act, more)                                                                    \
     LINEAR(lower_quantized_linear, act,                                                            \
            name "(Tensor X, " PACKED_LINEAR " W_prepack, float Y_scale_i, int Y_zero_point_i" more \
                 ") -> Tensor")
 #define OUTPUT_PAD "int[] output_padding, "
 
-const OpRow ops_quantized_layers[] = {
-    CONV("conv1d", NULL, "2"),
-    CONV("conv1d_relu", "Relu", "2"),
-    CONV("conv2d.new", NULL, "2"),
-    CONV("conv2d_relu.new", "Relu", "2"),
-    CONV_BEFORE("conv2d", NULL, "2"),
-    CONV_BEFORE("conv2d_relu", "Relu", "2"),
-    CONV("conv3d.new", NULL, "3"),
-    CONV("conv3d_relu.new", "Relu", "3"),
-    CONV_BEFORE("conv3d", NULL, "3"),
-    CONV_BEFORE("conv3d_relu", "Relu", "3"),
-    CONV("conv_transpose1d", NULL, "2"),
-    CONV("conv_transpose2d", NULL, "2"),
-    CONV("conv_transpose3d", NULL, "3"),
-    CONV_ADD("conv2d_add", NULL),
-    CONV_ADD("conv2d_add_relu", "Relu"),
-    CONV_DYNAMIC("conv1d_dynamic", "2"),
-    CONV_DYNAMIC("conv2d_dynamic", "2"),
-    CONV_DYNAMIC("conv3d_dynamic", "3"),
-    CONV_DYNAMIC("conv_transpose1d_dynamic", "2"),
-    CONV_DYNAMIC("conv_transpose2d_dynamic", "2"),
-    CONV_DYNAMIC("conv_transpose3d_dynamic", "3"),
-    PREPACK(1, "conv1d_prepack", "", "2"),
-    PREPACK(2, "conv2d_prepack", "", "2"),
-    PREPACK(2, "conv_prepack", "", "2"),
-    PREPACK(3, "conv3d_prepack", "", "3"),
-    PREPACK(11, "conv_transpose1d_prepack", OUTPUT_PAD, "2"),
-    PREPACK(12, "conv_transpose2d_prepack", OUTPUT_PAD, "2"),
-    PREPACK(13, "conv_transpose3d_prepack", OUTPUT_PAD, "3"),
-    UNPACK("conv1d", "2"),
-    UNPACK("conv2d", "2"),
-    UNPACK("conv", "2"),
-    UNPACK("conv3d", "3"),
-    UNPACK("conv_transpose1d", "2"),
-    UNPACK("conv_transpose2d", "2"),
-    UNPACK("conv_transpose3d", "3"),
-    PARTS("conv2d", "2"),
-    PARTS("conv3d", "3"),
-    PARTS("conv_transpose2d", "2"),
-    PARTS("conv_transpose3d", "3"),
+OP_ROWS(quantized_layers)
+{
+    CONV("conv1d", NULL, "2");
+    CONV("conv1d_relu", "Relu", "2");
+    CONV("conv2d.new", NULL, "2");
+    CONV("conv2d_relu.new", "Relu", "2");
+    CONV_BEFORE("conv2d", NULL, "2");
+    CONV_BEFORE("conv2d_relu", "Relu", "2");
+    CONV("conv3d.new", NULL, "3");
+    CONV("conv3d_relu.new", "Relu", "3");
+    CONV_BEFORE("conv3d", NULL, "3");
+    CONV_BEFORE("conv3d_relu", "Relu", "3");
+    CONV("conv_transpose1d", NULL, "2");
+    CONV("conv_transpose2d", NULL, "2");
+    CONV("conv_transpose3d", NULL, "3");
+    CONV_ADD("conv2d_add", NULL);
+    CONV_ADD("conv2d_add_relu", "Relu");
+    CONV_DYNAMIC("conv1d_dynamic", "2");
+    CONV_DYNAMIC("conv2d_dynamic", "2");
+    CONV_DYNAMIC("conv3d_dynamic", "3");
+    CONV_DYNAMIC("conv_transpose1d_dynamic", "2");
+    CONV_DYNAMIC("conv_transpose2d_dynamic", "2");
+    CONV_DYNAMIC("conv_transpose3d_dynamic", "3");
+    PREPACK(1, "conv1d_prepack", "", "2");
+    PREPACK(2, "conv2d_prepack", "", "2");
+    PREPACK(2, "conv_prepack", "", "2");
+    PREPACK(3, "conv3d_prepack", "", "3");
+    PREPACK(11, "conv_transpose1d_prepack", OUTPUT_PAD, "2");
+    PREPACK(12, "conv_transpose2d_prepack", OUTPUT_PAD, "2");
+    PREPACK(13, "conv_transpose3d_prepack", OUTPUT_PAD, "3");
+    UNPACK("conv1d", "2");
+    UNPACK("conv2d", "2");
+    UNPACK("conv", "2");
+    UNPACK("conv3d", "3");
+    UNPACK("conv_transpose1d", "2");
+    UNPACK("conv_transpose2d", "2");
+    UNPACK("conv_transpose3d", "3");
+    PARTS("conv2d", "2");
+    PARTS("conv3d", "3");
+    PARTS("conv_transpose2d", "2");
+    PARTS("conv_transpose3d", "3");
     LINEAR(lower_linear_prepack, NULL,
-           "linear_prepack(Tensor W, Tensor? B=None) -> " PACKED_LINEAR),
+           "linear_prepack(Tensor W, Tensor? B=None) -> " PACKED_LINEAR);
     LINEAR(lower_linear_prepack_fp16, NULL,
-           "linear_prepack_fp16(Tensor W, Tensor? B=None) -> " PACKED_LINEAR),
+           "linear_prepack_fp16(Tensor W, Tensor? B=None) -> " PACKED_LINEAR);
     LINEAR(lower_linear_unpack, NULL,
-           "linear_unpack(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)"),
+           "linear_unpack(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)");
     LINEAR(lower_linear_unpack, NULL,
-           "linear_unpack_fp16(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)"),
-    STATIC("linear", NULL, ""),
-    STATIC("linear_relu", "Relu", ""),
-    STATIC("linear_tanh", "Tanh", ""),
-    STATIC("linear_leaky_relu", "LeakyRelu", ", float negative_slope"),
-    LINEAR_FLOAT(lower_linear_fp16, NULL, "linear_dynamic_fp16", PACKED_LINEAR " W_prepack"),
-    LINEAR_FLOAT(lower_linear_fp16, "Relu", "linear_relu_dynamic_fp16", PACKED_LINEAR " W_prepack"),
+           "linear_unpack_fp16(" PACKED_LINEAR " W_prepack) -> (Tensor, Tensor?)");
+    STATIC("linear", NULL, "");
+    STATIC("linear_relu", "Relu", "");
+    STATIC("linear_tanh", "Tanh", "");
+    STATIC("linear_leaky_relu", "LeakyRelu", ", float negative_slope");
+    LINEAR_FLOAT(lower_linear_fp16, NULL, "linear_dynamic_fp16", PACKED_LINEAR " W_prepack");
+    LINEAR_FLOAT(lower_linear_fp16, "Relu", "linear_relu_dynamic_fp16", PACKED_LINEAR " W_prepack");
     LINEAR_FLOAT(lower_linear_fp16_unpacked, NULL, "linear_dynamic_fp16_unpacked_weight",
-                 "Tensor weight, Tensor? bias"),
+                 "Tensor weight, Tensor? bias");
     LINEAR_FLOAT(lower_linear_of_rounded, NULL, "linear_with_input_q_dq_qweight_dq_output_fp32",
-                 "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack"),
+                 "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack");
     LINEAR_FLOAT(lower_linear_of_rounded, "Relu",
                  "linear_with_input_q_dq_qweight_dq_relu_output_fp32",
-                 "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack"),
-    OPS_END
-};
+                 "float X_scale, int X_zero_point, " PACKED_LINEAR " W_prepack");
+}

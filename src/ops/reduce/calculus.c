@@ -419,35 +419,35 @@ static Value lower_vander(Op *op)
     return vander(op, ox_dim(x, rank - 1), up);
 }
 
-const OpRow ops_calculus[] = {
+OP_ROWS(calculus)
+{
     LOWER(lower_diff, "default(self, prepend, append)", PLAIN,
           "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) "
-          "-> Tensor"),
+          "-> Tensor");
     CALL_FAMILY(lower_trapezoid, 0, NULL, PLAIN,
-                "aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
-    OLDER("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
+                "aten::trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor");
+    OLDER("aten::trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor");
     CALL_FAMILY(lower_trapezoid, 0, NULL, PLAIN,
-                "aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
-    OLDER("aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor"),
+                "aten::trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor");
+    OLDER("aten::trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor");
     CALL_FAMILY(lower_trapezoid, 1, NULL, PLAIN,
-                "aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor"),
-    OLDER("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor"),
+                "aten::cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor");
+    OLDER("aten::cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor");
     CALL(lower_gradient, NULL, PLAIN,
          "aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int "
-         "edge_order=1) -> Tensor[]"),
+         "edge_order=1) -> Tensor[]");
     OLDER("aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) "
-          "-> Tensor[]"),
-    OLDER("aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]"),
+          "-> Tensor[]");
+    OLDER("aten::gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]");
     OLDER("aten::gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int "
-          "edge_order=1) -> Tensor[]"),
+          "edge_order=1) -> Tensor[]");
     OLDER("aten::gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int "
-          "edge_order=1) -> Tensor[]"),
+          "edge_order=1) -> Tensor[]");
     OLDER("aten::gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int "
-          "edge_order=1) -> Tensor[]"),
+          "edge_order=1) -> Tensor[]");
     OLDER("aten::gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int "
-          "edge_order=1) -> Tensor[]"),
+          "edge_order=1) -> Tensor[]");
     CALL(lower_vander, NULL, PLAIN,
-         "aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor"),
-    CALL(lower_vander, NULL, PLAIN, "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor"),
-    OPS_END
-};
+         "aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor");
+    CALL(lower_vander, NULL, PLAIN, "aten::linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor");
+}

@@ -290,15 +290,15 @@ static Value lower_cummax(Op *op)
 
 #define LONG "bool-to-long(self)"
 
-const OpRow ops_cumulative[] = {
+OP_ROWS(cumulative)
+{
     LOWER(lower_cumsum, LONG, PLAIN,
-          "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+          "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor");
     LOWER(lower_cumprod, LONG, PLAIN,
-          "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
-    LOWER(lower_logcumsumexp, NULL, PLAIN, "aten::logcumsumexp(Tensor self, int dim) -> Tensor"),
+          "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor");
+    LOWER(lower_logcumsumexp, NULL, PLAIN, "aten::logcumsumexp(Tensor self, int dim) -> Tensor");
     CALL_FAMILY(lower_cummax, 1, NULL, PLAIN,
-                "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
+                "aten::cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)");
     CALL_FAMILY(lower_cummax, 0, NULL, PLAIN,
-                "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)"),
-    OPS_END
-};
+                "aten::cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)");
+}

@@ -75,11 +75,11 @@ static Ox lower_xor_sum(Op *op)
     return ox_cast(op->g, out, arg_dtype(op, "output_dtype", ox_dtype(x)));
 }
 
-const OpRow ops_hash[] = {
+OP_ROWS(hash)
+{
     LOWER(lower_hash, NULL, PLAIN,
           "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> "
-          "Tensor"),
+          "Tensor");
     LOWER(lower_xor_sum, NULL, PLAIN,
-          "prims::xor_sum(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor"),
-    OPS_END
-};
+          "prims::xor_sum(Tensor inp, int[]? dims, *, ScalarType? output_dtype=None) -> Tensor");
+}

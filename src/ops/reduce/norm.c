@@ -531,50 +531,50 @@ static Ox lower_embedding_renorm(Op *op)
 
 #define SELF "default(self)"
 
-const OpRow ops_norm[] = {
-    UNARY(lower_old_norm, "p", SELF, PLAIN, "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor"),
+OP_ROWS(norm)
+{
+    UNARY(lower_old_norm, "p", SELF, PLAIN, "aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor");
     OLDER("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> "
-          "Tensor"),
-    OLDER("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor"),
+          "Tensor");
+    OLDER("aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor");
     OLDER("aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
-          "ScalarType dtype) -> Tensor"),
+          "ScalarType dtype) -> Tensor");
     UNARY(lower_vector_norm, "ord", SELF, PLAIN,
           "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool "
-          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor");
     LOWER(lower_norm, SELF, PLAIN,
-          "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+          "aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor");
     LOWER(lower_norm_except_dim, NULL, PLAIN,
-          "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor"),
+          "aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor");
     LOWER(lower_matrix_norm, SELF, PLAIN,
           "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2, -1], bool "
-          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor");
     OLDER("aten::linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2, -1], bool "
-          "keepdim=False, *, ScalarType? dtype=None) -> Tensor"),
+          "keepdim=False, *, ScalarType? dtype=None) -> Tensor");
     LOWER(lower_linalg_norm, SELF, PLAIN,
           "aten::linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, "
-          "*, ScalarType? dtype=None) -> Tensor"),
+          "*, ScalarType? dtype=None) -> Tensor");
     OLDER("aten::linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, "
-          "*, ScalarType? dtype=None) -> Tensor"),
+          "*, ScalarType? dtype=None) -> Tensor");
     LOWER(lower_nuclear_norm, NULL, PLAIN,
-          "aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor"),
-    OLDER("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor"),
+          "aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor");
+    OLDER("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor");
     LOWER(lower_dist, "default(self, other)", PLAIN,
-          "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor"),
+          "aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor");
     LOWER(lower_pairwise_distance, "default(x1, x2)", PLAIN,
           "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool "
-          "keepdim=False) -> Tensor"),
+          "keepdim=False) -> Tensor");
     LOWER(lower_cosine_similarity, NULL, PLAIN,
-          "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor"),
+          "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor");
     LOWER(lower_cdist, NULL, PLAIN,
-          "aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor"),
+          "aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor");
     LOWER(lower_cdist, NULL, PLAIN,
-          "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor"),
-    LOWER(lower_pdist, NULL, PLAIN, "aten::pdist(Tensor self, float p=2) -> Tensor"),
-    LOWER(lower_pdist, NULL, PLAIN, "aten::_pdist_forward(Tensor self, float p=2) -> Tensor"),
+          "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor");
+    LOWER(lower_pdist, NULL, PLAIN, "aten::pdist(Tensor self, float p=2) -> Tensor");
+    LOWER(lower_pdist, NULL, PLAIN, "aten::_pdist_forward(Tensor self, float p=2) -> Tensor");
     LOWER(lower_renorm, NULL, PLAIN,
-          "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor"),
+          "aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor");
     LOWER(lower_embedding_renorm, NULL, PLAIN,
           "aten::embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> "
-          "Tensor"),
-    OPS_END
-};
+          "Tensor");
+}

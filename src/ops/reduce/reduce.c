@@ -526,93 +526,93 @@ static Ox lower_safe_softmax(Op *op)
 #define LONG                      "bool-to-long(self)"
 #define SELF                      "default(self)"
 
-const OpRow ops_reduce[] = {
-    REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+OP_ROWS(reduce)
+{
+    REDUCE("ReduceSum", LONG, "aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor");
     OLDER("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? "
-          "dtype=None) -> Tensor"),
-    CALL(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor"),
-    REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+          "dtype=None) -> Tensor");
+    CALL(lower_sum_to_size, NULL, PLAIN, "aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor");
+    REDUCE("ReduceProd", LONG, "aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor");
     OLDER("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) "
-          "-> Tensor"),
+          "-> Tensor");
     UNARY(lower_mean, "ReduceMean", SELF, PLAIN,
-          "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor"),
+          "aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor");
     OLDER("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) "
-          "-> Tensor"),
+          "-> Tensor");
     LOWER(lower_nansum, LONG, PLAIN,
           "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
-          "dtype=None) -> Tensor"),
+          "dtype=None) -> Tensor");
     LOWER(lower_nanmean, SELF, PLAIN,
           "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
-          "dtype=None) -> Tensor"),
+          "dtype=None) -> Tensor");
     REDUCE("ReduceLogSumExp", "int-to-float(self)",
-           "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
+           "aten::special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor");
     REDUCE("ReduceLogSumExp", "int-to-float(self)",
-           "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor"),
-    EXTREME("ReduceMax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
-    EXTREME("ReduceMin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor"),
-    EXTREME("ReduceMax", "aten::max(Tensor self) -> Tensor"),
-    EXTREME("ReduceMin", "aten::min(Tensor self) -> Tensor"),
+           "aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor");
+    EXTREME("ReduceMax", "aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor");
+    EXTREME("ReduceMin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor");
+    EXTREME("ReduceMax", "aten::max(Tensor self) -> Tensor");
+    EXTREME("ReduceMin", "aten::min(Tensor self) -> Tensor");
     CALL_FAMILY(lower_extreme_dim, 0, NULL, PLAIN,
                 "aten::max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor "
-                "indices)"),
+                "indices)");
     CALL_FAMILY(lower_extreme_dim, 1, NULL, PLAIN,
                 "aten::min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor "
-                "indices)"),
+                "indices)");
     CALL(lower_aminmax, NULL, PLAIN,
          "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor "
-         "max)"),
+         "max)");
     UNARY(lower_arg_extreme, "ArgMax", NULL, PLAIN,
-          "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
+          "aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor");
     UNARY(lower_arg_extreme, "ArgMin", NULL, PLAIN,
-          "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor"),
-    CALL(lower_aminmax, NULL, PLAIN, "aten::_aminmax(Tensor self) -> (Tensor, Tensor)"),
-    OLDER("aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)"),
-    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::_is_any_true(Tensor self) -> Tensor"),
-    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::_is_all_true(Tensor self) -> Tensor"),
-    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::any(Tensor self) -> Tensor"),
-    OLDER("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
-    OLDER("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
-    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::all(Tensor self) -> Tensor"),
-    OLDER("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor"),
-    OLDER("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor"),
+          "aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor");
+    CALL(lower_aminmax, NULL, PLAIN, "aten::_aminmax(Tensor self) -> (Tensor, Tensor)");
+    OLDER("aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)");
+    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::_is_any_true(Tensor self) -> Tensor");
+    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::_is_all_true(Tensor self) -> Tensor");
+    UNARY(lower_any_all, "ReduceMax", NULL, PLAIN, "aten::any(Tensor self) -> Tensor");
+    OLDER("aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor");
+    OLDER("aten::any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor");
+    UNARY(lower_any_all, "ReduceMin", NULL, PLAIN, "aten::all(Tensor self) -> Tensor");
+    OLDER("aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor");
+    OLDER("aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor");
     LOWER(lower_count_nonzero, NULL, PLAIN,
-          "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor"),
-    OLDER("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor"),
-    FAMILY(lower_var, 1, NULL, PLAIN, "aten::std(Tensor self, bool unbiased=True) -> Tensor"),
+          "aten::count_nonzero(Tensor self, int? dim=None) -> Tensor");
+    OLDER("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor");
+    FAMILY(lower_var, 1, NULL, PLAIN, "aten::std(Tensor self, bool unbiased=True) -> Tensor");
     OLDER("aten::std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-          "Tensor"),
+          "Tensor");
     OLDER("aten::std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-          "keepdim=False) -> Tensor"),
-    FAMILY(lower_var, 0, NULL, PLAIN, "aten::var(Tensor self, bool unbiased=True) -> Tensor"),
+          "keepdim=False) -> Tensor");
+    FAMILY(lower_var, 0, NULL, PLAIN, "aten::var(Tensor self, bool unbiased=True) -> Tensor");
     OLDER("aten::var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-          "Tensor"),
+          "Tensor");
     OLDER("aten::var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "
-          "keepdim=False) -> Tensor"),
+          "keepdim=False) -> Tensor");
     CALL_FAMILY(lower_var_mean, 1, NULL, PLAIN,
-                "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+                "aten::std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)");
     OLDER("aten::std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-          "(Tensor, Tensor)"),
+          "(Tensor, Tensor)");
     OLDER("aten::std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-          "bool keepdim=False) -> (Tensor, Tensor)"),
+          "bool keepdim=False) -> (Tensor, Tensor)");
     CALL_FAMILY(lower_var_mean, 0, NULL, PLAIN,
-                "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)"),
+                "aten::var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)");
     OLDER("aten::var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-          "(Tensor, Tensor)"),
+          "(Tensor, Tensor)");
     OLDER("aten::var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-          "bool keepdim=False) -> (Tensor, Tensor)"),
+          "bool keepdim=False) -> (Tensor, Tensor)");
     UNARY(lower_softmax, "Softmax", SELF, PLAIN,
-          "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+          "aten::softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor");
     UNARY(lower_softmax, "Softmax", SELF, PLAIN,
-          "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+          "aten::special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor");
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN,
-          "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor"),
+          "aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor");
     LOWER(lower_safe_softmax, SELF, PLAIN,
-          "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+          "aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor");
     UNARY(lower_softmax, "Softmax", SELF, PLAIN,
-          "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
+          "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor");
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN,
-          "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"),
+          "aten::log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor");
     UNARY(lower_softmax, "LogSoftmax", SELF, PLAIN,
-          "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor"),
-    OPS_END
-};
+          "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor");
+}

@@ -436,29 +436,29 @@ static Ox lower_combinations(Op *op)
 
 #define TENSORS "default(tensors)"
 
-const OpRow ops_concat[] = {
-    LOWER(lower_cat, TENSORS, PLAIN, "aten::cat(Tensor[] tensors, int dim=0) -> Tensor"),
-    LOWER(lower_cat, TENSORS, PLAIN, "aten::concat(Tensor[] tensors, int dim=0) -> Tensor"),
-    LOWER(lower_cat, TENSORS, PLAIN, "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
-    LOWER(lower_stack, TENSORS, PLAIN, "aten::stack(Tensor[] tensors, int dim=0) -> Tensor"),
-    FAMILY(lower_nstack, 1, NULL, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor"),
-    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor"),
-    FAMILY(lower_nstack, 3, NULL, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor"),
+OP_ROWS(concat)
+{
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::cat(Tensor[] tensors, int dim=0) -> Tensor");
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::concat(Tensor[] tensors, int dim=0) -> Tensor");
+    LOWER(lower_cat, TENSORS, PLAIN, "aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor");
+    LOWER(lower_stack, TENSORS, PLAIN, "aten::stack(Tensor[] tensors, int dim=0) -> Tensor");
+    FAMILY(lower_nstack, 1, NULL, PLAIN, "aten::hstack(Tensor[] tensors) -> Tensor");
+    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::vstack(Tensor[] tensors) -> Tensor");
+    FAMILY(lower_nstack, 3, NULL, PLAIN, "aten::dstack(Tensor[] tensors) -> Tensor");
     CALL(lower_broadcast_tensors, NULL, PLAIN,
-         "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]"),
-    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]"),
+         "aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]");
+    CALL(lower_meshgrid, NULL, PLAIN, "aten::meshgrid(Tensor[] tensors) -> Tensor[]");
     CALL(lower_meshgrid, NULL, PLAIN,
-         "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]"),
-    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor"),
-    LOWER(lower_column_stack, NULL, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor"),
-    LOWER(lower_block_diag, TENSORS, PLAIN, "aten::block_diag(Tensor[] tensors) -> Tensor"),
+         "aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]");
+    FAMILY(lower_nstack, 2, NULL, PLAIN, "aten::row_stack(Tensor[] tensors) -> Tensor");
+    LOWER(lower_column_stack, NULL, PLAIN, "aten::column_stack(Tensor[] tensors) -> Tensor");
+    LOWER(lower_block_diag, TENSORS, PLAIN, "aten::block_diag(Tensor[] tensors) -> Tensor");
     LOWER(lower_chunk_cat, TENSORS, PLAIN,
-          "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor"),
+          "aten::_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor");
     LOWER(lower_pad_sequence, NULL, PLAIN,
           "aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0., "
-          "str padding_side=\"right\") -> Tensor"),
-    ITSELF(lower_cartesian_prod, 0, PLAIN, "aten::cartesian_prod(Tensor[] tensors) -> Tensor"),
+          "str padding_side=\"right\") -> Tensor");
+    ITSELF(lower_cartesian_prod, 0, PLAIN, "aten::cartesian_prod(Tensor[] tensors) -> Tensor");
     LOWER(lower_combinations, NULL, PLAIN,
-          "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor"),
-    OPS_END
-};
+          "aten::combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor");
+}

@@ -248,22 +248,22 @@ static RowLayout layout_of_padded(Op *op, Type result)
 
 #define PAD(mode, line) FAMILY(lower_pad_mode, mode, NULL, PLAIN, line)
 
-const OpRow ops_pad[] = {
+OP_ROWS(pad)
+{
     LOWER(lower_constant_pad_nd, NULL, PLAIN,
           "aten::constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
-          .layout_of = layout_of_padded),
+          .layout_of = layout_of_padded);
     LOWER(
         lower_pad, NULL, PLAIN,
         "aten::pad(Tensor self, SymInt[] pad, str mode=\"constant\", float? value=None) -> Tensor",
-        .layout_of = layout_of_padded),
+        .layout_of = layout_of_padded);
     LOWER(lower__pad_enum, NULL, PLAIN,
-          "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor"),
-    PAD(PAD_CIRCULAR, "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor"),
-    PAD(PAD_REFLECT, "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
-    PAD(PAD_REFLECT, "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
-    PAD(PAD_REFLECT, "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
-    PAD(PAD_EDGE, "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor"),
-    PAD(PAD_EDGE, "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor"),
-    PAD(PAD_EDGE, "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor"),
-    OPS_END
-};
+          "aten::_pad_enum(Tensor self, SymInt[] pad, int mode, float? value=None) -> Tensor");
+    PAD(PAD_CIRCULAR, "aten::_pad_circular(Tensor self, SymInt[] pad) -> Tensor");
+    PAD(PAD_REFLECT, "aten::reflection_pad1d(Tensor self, SymInt[2] padding) -> Tensor");
+    PAD(PAD_REFLECT, "aten::reflection_pad2d(Tensor self, SymInt[4] padding) -> Tensor");
+    PAD(PAD_REFLECT, "aten::reflection_pad3d(Tensor self, SymInt[6] padding) -> Tensor");
+    PAD(PAD_EDGE, "aten::replication_pad1d(Tensor self, SymInt[2] padding) -> Tensor");
+    PAD(PAD_EDGE, "aten::replication_pad2d(Tensor self, SymInt[4] padding) -> Tensor");
+    PAD(PAD_EDGE, "aten::replication_pad3d(Tensor self, SymInt[6] padding) -> Tensor");
+}

@@ -515,32 +515,32 @@ static Ox lower_pixel_unshuffle(Op *op)
     return reshape_to(op, permute_to(op, parts, perm, rank + 2), dims, rank);
 }
 
-const OpRow ops_shape[] = {
-    LOWER(lower_repeat, NULL, PLAIN, "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor"),
-    LOWER(lower_tile, NULL, PLAIN, "aten::tile(Tensor self, SymInt[] dims) -> Tensor"),
+OP_ROWS(shape)
+{
+    LOWER(lower_repeat, NULL, PLAIN, "aten::repeat(Tensor self, SymInt[] repeats) -> Tensor");
+    LOWER(lower_tile, NULL, PLAIN, "aten::tile(Tensor self, SymInt[] dims) -> Tensor");
     LOWER(lower_repeat_interleave, NULL, PLAIN,
           "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
-          "output_size=None) -> Tensor"),
+          "output_size=None) -> Tensor");
     LOWER(lower_repeat_index, NULL, PLAIN,
-          "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor"),
+          "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor");
     LOWER(lower_repeat_by_tensor, NULL, PLAIN,
           "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
-          "SymInt? output_size=None) -> Tensor"),
-    FAMILY(lower_flip_axis, 1, NULL, PLAIN, "aten::fliplr(Tensor self) -> Tensor"),
-    FAMILY(lower_flip_axis, 0, NULL, PLAIN, "aten::flipud(Tensor self) -> Tensor"),
+          "SymInt? output_size=None) -> Tensor");
+    FAMILY(lower_flip_axis, 1, NULL, PLAIN, "aten::fliplr(Tensor self) -> Tensor");
+    FAMILY(lower_flip_axis, 0, NULL, PLAIN, "aten::flipud(Tensor self) -> Tensor");
     LOWER(lower_rot90, NULL, PLAIN,
           "aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    LOWER(lower_flip, NULL, PLAIN, "aten::flip(Tensor self, int[] dims) -> Tensor"),
+          .layout = LAYOUT_OWN_ORDER);
+    LOWER(lower_flip, NULL, PLAIN, "aten::flip(Tensor self, int[] dims) -> Tensor");
     LOWER(lower_roll, NULL, PLAIN,
-          "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor"),
+          "aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor");
     LOWER(lower_channel_shuffle, NULL, PLAIN,
-          "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
+          "aten::channel_shuffle(Tensor self, SymInt groups) -> Tensor");
     LOWER(lower_channel_shuffle, NULL, PLAIN,
-          "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor"),
+          "aten::native_channel_shuffle(Tensor self, SymInt groups) -> Tensor");
     LOWER(lower_pixel_shuffle, NULL, PLAIN,
-          "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor"),
+          "aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor");
     LOWER(lower_pixel_unshuffle, NULL, PLAIN,
-          "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor"),
-    OPS_END
-};
+          "aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor");
+}

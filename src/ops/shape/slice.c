@@ -324,23 +324,23 @@ static Ox lower_select_scatter(Op *op)
     return write_select(op, self, ox_cast(op->g, src, ox_dtype(self)));
 }
 
-const OpRow ops_slice[] = {
+OP_ROWS(slice)
+{
     VIEW(lower_select, write_select, strides_select, PLAIN,
-         "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)"),
+         "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)");
     VIEW(lower_slice, write_slice, strides_slice, PLAIN,
          "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? "
          "end=None, SymInt step=1) -> Tensor(a)",
-         .join = join_slices),
+         .join = join_slices);
     LOWER(lower_slice_scatter, NULL, PLAIN,
           "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? "
           "end=None, SymInt step=1) -> Tensor",
-          .layout = LAYOUT_AS_CLONE),
+          .layout = LAYOUT_AS_CLONE);
     LOWER(lower_select_scatter, NULL, PLAIN,
           "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
-          .layout = LAYOUT_AS_CLONE),
+          .layout = LAYOUT_AS_CLONE);
     VIEW(lower_narrow_tensor, write_narrow_tensor, strides_slice, PLAIN,
-         "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)"),
+         "aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)");
     VIEW(lower_narrow, write_narrow, strides_slice, PLAIN,
-         "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)"),
-    OPS_END
-};
+         "aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)");
+}

@@ -374,50 +374,47 @@ static Value lower_named_split(Op *op)
     return sections(op, x, axis, arg_int(op, "sections"));
 }
 
-#define SPLIT(name, line)        \
-    { .kind = ROW_CALL,          \
-      .schema = (line),          \
-      .kinds = PLAIN | QUANT,    \
-      .call = lower_split_sizes, \
-      .text = (name) }
+#define SPLIT(name, line)                                                                         \
+    OP_ROW(.kind = ROW_CALL, .schema = (line), .kinds = PLAIN | QUANT, .call = lower_split_sizes, \
+           .text = (name))
 
-const OpRow ops_split[] = {
+OP_ROWS(split)
+{
     CALL(lower_split, NULL, PLAIN | QUANT,
-         "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]"),
+         "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]");
     SPLIT("split_size",
-          "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]"),
+          "aten::split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]");
     SPLIT("split_sizes",
-          "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]"),
+          "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]");
     SPLIT("split_sizes",
           "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int "
-          "dim=0) -> Tensor(a)[]"),
+          "dim=0) -> Tensor(a)[]");
     CALL(lower_chunk, NULL, PLAIN | QUANT,
-         "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]"),
+         "aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]");
     CALL(lower_unbind, NULL, PLAIN | QUANT,
-         "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]"),
+         "aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]");
     CALL(lower_split, NULL, PLAIN,
-         "aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]"),
+         "aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]");
     SPLIT(
         "split_sizes",
-        "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]"),
+        "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]");
     CALL(lower_chunk, NULL, PLAIN,
-         "aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]"),
+         "aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]");
     CALL(lower_tensor_split, NULL, PLAIN,
          "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> "
-         "Tensor(a)[]"),
+         "Tensor(a)[]");
     OLDER("aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> "
-          "Tensor(a)[]"),
+          "Tensor(a)[]");
     CALL(lower_tensor_split_tensor, NULL, PLAIN,
          "aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor "
-         "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]"),
+         "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]");
     CALL_FAMILY(lower_named_split, 0, NULL, PLAIN,
-                "aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"),
-    OLDER("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"),
+                "aten::hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]");
+    OLDER("aten::hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]");
     CALL_FAMILY(lower_named_split, 1, NULL, PLAIN,
-                "aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"),
-    OLDER("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"),
+                "aten::vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]");
+    OLDER("aten::vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]");
     CALL_FAMILY(lower_named_split, 2, NULL, PLAIN,
-                "aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]"),
-    OLDER("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]"),
-    OPS_END
-};
+                "aten::dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]");
+    OLDER("aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]");
+}

@@ -510,44 +510,44 @@ static Value lower_set_(Op *op)
     return tensor_take(op->cx, self, source) ? arg_value(op, "self") : val_poison();
 }
 
-const OpRow ops_strided[] = {
+OP_ROWS(strided)
+{
     VIEW(lower_diagonal, write_diagonal, strides_diagonal, PLAIN,
-         "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)"),
+         "aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)");
     VIEW(lower_linalg_diagonal, write_diagonal, NULL, PLAIN,
          "aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> "
-         "Tensor(a)"),
+         "Tensor(a)");
     LOWER(lower_diagonal_scatter, NULL, PLAIN,
           "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) "
           "-> Tensor",
-          .layout = LAYOUT_AS_CLONE),
+          .layout = LAYOUT_AS_CLONE);
     LOWER(lower_diag_embed, NULL, PLAIN,
-          "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor"),
-    LOWER(lower_diag, NULL, PLAIN, "aten::diag(Tensor self, int diagonal=0) -> Tensor"),
-    LOWER(lower_diagflat, NULL, PLAIN, "aten::diagflat(Tensor self, int offset=0) -> Tensor"),
-    LOWER(lower_trace, "bool-to-long(self)", PLAIN, "aten::trace(Tensor self) -> Tensor"),
+          "aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor");
+    LOWER(lower_diag, NULL, PLAIN, "aten::diag(Tensor self, int diagonal=0) -> Tensor");
+    LOWER(lower_diagflat, NULL, PLAIN, "aten::diagflat(Tensor self, int offset=0) -> Tensor");
+    LOWER(lower_trace, "bool-to-long(self)", PLAIN, "aten::trace(Tensor self) -> Tensor");
     VIEW(lower_unfold, write_unfold, NULL, PLAIN,
-         "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)"),
+         "aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)");
     VIEW(lower_as_strided, write_as_strided, NULL, PLAIN,
          "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
-         "storage_offset=None) -> Tensor(a)"),
+         "storage_offset=None) -> Tensor(a)");
     LOWER(lower_as_strided_scatter, NULL, PLAIN,
           "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
           "SymInt? storage_offset=None) -> Tensor",
           .layout = LAYOUT_AS_CLONE,
           .derivative = "self = \"its derivative is not known\" src = \"its derivative is not "
-                        "known\""),
+                        "known\"");
     REFUSE("a tensor that is laid over its own memory in place: use as_strided",
            "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
-           "storage_offset=None) -> Tensor(a!)"),
+           "storage_offset=None) -> Tensor(a!)");
     REFUSE("memory of another size, whose new elements were never written: make a new tensor",
            "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
-           "Tensor(a!)"),
+           "Tensor(a!)");
     REFUSE("memory of another size, whose new elements were never written: make a new tensor",
            "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? "
-           "memory_format=None) -> Tensor(a!)"),
+           "memory_format=None) -> Tensor(a!)");
     REFUSE("a tensor that gives its memory up in place: make an empty one",
-           "aten::set_(Tensor(a!) self) -> Tensor(a!)"),
+           "aten::set_(Tensor(a!) self) -> Tensor(a!)");
     CALL(lower_set_, NULL, PLAIN,
-         "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)"),
-    OPS_END
-};
+         "aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)");
+}

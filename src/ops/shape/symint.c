@@ -427,41 +427,41 @@ static Value lower_sym_stride(Op *op)
 #define COMPARE(what, name) \
     CALL_FAMILY(lower_compare, what, NULL, PLAIN, name "(Scalar a, Scalar b) -> bool")
 
-const OpRow ops_symint[] = {
-    ARITH(N_ADD, "_operator::add"),
-    ARITH(N_SUB, "_operator::sub"),
-    ARITH(N_MUL, "_operator::mul"),
-    ARITH(N_FLOORDIV, "_operator::floordiv"),
-    ARITH(N_TRUEDIV, "_operator::truediv"),
-    ARITH(N_MOD, "_operator::mod"),
-    ARITH(N_POW, "_operator::pow"),
-    ARITH(N_LSHIFT, "_operator::lshift"),
-    ARITH(N_RSHIFT, "_operator::rshift"),
-    ARITH(N_LSHIFT, "_operator::__lshift__"),
-    ARITH(N_RSHIFT, "_operator::__rshift__"),
-    ARITH(N_MIN, "torch::sym_min"),
-    ARITH(N_MAX, "torch::sym_max"),
-    COMPARE(N_EQ, "_operator::eq"),
-    COMPARE(N_NE, "_operator::ne"),
-    COMPARE(N_LT, "_operator::lt"),
-    COMPARE(N_LE, "_operator::le"),
-    COMPARE(N_GT, "_operator::gt"),
-    COMPARE(N_GE, "_operator::ge"),
-    CALL_FAMILY(lower_logic, false, NULL, PLAIN, "_operator::and_(Scalar a, Scalar b) -> Scalar"),
-    CALL_FAMILY(lower_logic, true, NULL, PLAIN, "_operator::or_(Scalar a, Scalar b) -> Scalar"),
-    CALL(lower_neg, NULL, PLAIN, "_operator::neg(Scalar a) -> Scalar"),
-    CALL(lower_abs, NULL, PLAIN, "_operator::abs(Scalar a) -> Scalar"),
-    CALL(lower_pos, NULL, PLAIN, "_operator::pos(Scalar a) -> Scalar"),
-    CALL(lower_not, NULL, PLAIN, "torch::sym_not(Scalar a) -> bool"),
-    CALL(lower_ite, NULL, PLAIN, "torch::sym_ite(Scalar b, Scalar t, Scalar f) -> Scalar"),
-    CALL(lower_sym_float, NULL, PLAIN, "torch::sym_float(Scalar a) -> float"),
-    CALL(lower_sqrt, NULL, PLAIN, "torch::_sym_sqrt(Scalar a) -> float"),
-    CALL_FAMILY(lower_round, N_TRUNC, NULL, PLAIN, "torch::sym_int(Scalar x) -> int"),
-    CALL_FAMILY(lower_round, N_TRUNC, NULL, PLAIN, "math::trunc(Scalar x) -> int"),
-    CALL_FAMILY(lower_round, N_FLOOR, NULL, PLAIN, "math::floor(Scalar x) -> int"),
-    CALL_FAMILY(lower_round, N_CEIL, NULL, PLAIN, "math::ceil(Scalar x) -> int"),
-    CALL(lower_sym_numel, NULL, PLAIN, "aten::sym_numel(Tensor self) -> SymInt"),
-    CALL(lower_sym_storage_offset, NULL, PLAIN, "aten::sym_storage_offset(Tensor self) -> SymInt"),
-    CALL(lower_sym_stride, NULL, PLAIN, "aten::sym_stride.int(Tensor self, int dim) -> SymInt"),
-    OPS_END
-};
+OP_ROWS(symint)
+{
+    ARITH(N_ADD, "_operator::add");
+    ARITH(N_SUB, "_operator::sub");
+    ARITH(N_MUL, "_operator::mul");
+    ARITH(N_FLOORDIV, "_operator::floordiv");
+    ARITH(N_TRUEDIV, "_operator::truediv");
+    ARITH(N_MOD, "_operator::mod");
+    ARITH(N_POW, "_operator::pow");
+    ARITH(N_LSHIFT, "_operator::lshift");
+    ARITH(N_RSHIFT, "_operator::rshift");
+    ARITH(N_LSHIFT, "_operator::__lshift__");
+    ARITH(N_RSHIFT, "_operator::__rshift__");
+    ARITH(N_MIN, "torch::sym_min");
+    ARITH(N_MAX, "torch::sym_max");
+    COMPARE(N_EQ, "_operator::eq");
+    COMPARE(N_NE, "_operator::ne");
+    COMPARE(N_LT, "_operator::lt");
+    COMPARE(N_LE, "_operator::le");
+    COMPARE(N_GT, "_operator::gt");
+    COMPARE(N_GE, "_operator::ge");
+    CALL_FAMILY(lower_logic, false, NULL, PLAIN, "_operator::and_(Scalar a, Scalar b) -> Scalar");
+    CALL_FAMILY(lower_logic, true, NULL, PLAIN, "_operator::or_(Scalar a, Scalar b) -> Scalar");
+    CALL(lower_neg, NULL, PLAIN, "_operator::neg(Scalar a) -> Scalar");
+    CALL(lower_abs, NULL, PLAIN, "_operator::abs(Scalar a) -> Scalar");
+    CALL(lower_pos, NULL, PLAIN, "_operator::pos(Scalar a) -> Scalar");
+    CALL(lower_not, NULL, PLAIN, "torch::sym_not(Scalar a) -> bool");
+    CALL(lower_ite, NULL, PLAIN, "torch::sym_ite(Scalar b, Scalar t, Scalar f) -> Scalar");
+    CALL(lower_sym_float, NULL, PLAIN, "torch::sym_float(Scalar a) -> float");
+    CALL(lower_sqrt, NULL, PLAIN, "torch::_sym_sqrt(Scalar a) -> float");
+    CALL_FAMILY(lower_round, N_TRUNC, NULL, PLAIN, "torch::sym_int(Scalar x) -> int");
+    CALL_FAMILY(lower_round, N_TRUNC, NULL, PLAIN, "math::trunc(Scalar x) -> int");
+    CALL_FAMILY(lower_round, N_FLOOR, NULL, PLAIN, "math::floor(Scalar x) -> int");
+    CALL_FAMILY(lower_round, N_CEIL, NULL, PLAIN, "math::ceil(Scalar x) -> int");
+    CALL(lower_sym_numel, NULL, PLAIN, "aten::sym_numel(Tensor self) -> SymInt");
+    CALL(lower_sym_storage_offset, NULL, PLAIN, "aten::sym_storage_offset(Tensor self) -> SymInt");
+    CALL(lower_sym_stride, NULL, PLAIN, "aten::sym_stride.int(Tensor self, int dim) -> SymInt");
+}

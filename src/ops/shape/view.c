@@ -828,83 +828,83 @@ static Tri shares_contiguous(Op *op, Tensor *base, Ox read)
     return tensor_contiguous(op->cx, base);
 }
 
-const OpRow ops_view[] = {
+OP_ROWS(view)
+{
     VIEW(lower_view, as_base, strides_view, PLAIN,
-         "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)"),
+         "aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)");
     VIEW(lower_view_dtype, write_view_dtype, strides_view, PLAIN,
-         "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)"),
+         "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)");
     VIEW(lower_view, as_base, NULL, PLAIN,
-         "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor"),
+         "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor");
     VIEW_OR_COPY(lower_reshape, as_base, strides_view, shares_viewable, PLAIN,
-                 "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)"),
+                 "aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)");
     VIEW(lower_reshape_alias, as_base, NULL, PLAIN,
-         "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)"),
+         "aten::_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)");
     VIEW(lower_view_as, as_base, strides_view, PLAIN,
-         "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+         "aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)");
     VIEW_OR_COPY(lower_view_as, as_base, strides_view, shares_viewable, PLAIN,
-                 "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)"),
+                 "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)");
     VIEW_OR_COPY(
         lower_flatten, as_base, strides_view, shares_viewable, PLAIN,
-        "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)"),
+        "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)");
     VIEW_OR_COPY(lower_ravel, as_base, strides_view, shares_viewable, PLAIN,
-                 "aten::ravel(Tensor(a) self) -> Tensor(a)"),
+                 "aten::ravel(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_unflatten, as_base, strides_view, PLAIN,
-         "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)"),
+         "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)");
     VIEW(lower_unsqueeze, as_base, strides_unsqueeze, PLAIN,
-         "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)"),
+         "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)");
     VIEW(lower_squeeze, as_base, strides_squeeze, PLAIN,
-         "aten::squeeze(Tensor(a) self) -> Tensor(a)"),
+         "aten::squeeze(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_squeeze_dim, as_base, strides_squeeze, PLAIN,
-         "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)"),
+         "aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)");
     VIEW(lower_squeeze_dims, as_base, strides_squeeze, PLAIN,
-         "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)"),
+         "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)");
     VIEW(lower_permute, write_permute, strides_permute, PLAIN,
-         "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"),
+         "aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)");
     VIEW(lower_transpose, write_transpose, strides_transpose, PLAIN,
-         "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+         "aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)");
     VIEW(lower_transpose, write_transpose, NULL, PLAIN,
-         "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+         "aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)");
     VIEW(lower_transpose, write_transpose, NULL, PLAIN,
-         "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)"),
-    VIEW(lower_t, write_t, strides_t, PLAIN, "aten::t(Tensor(a) self) -> Tensor(a)"),
+         "aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)");
+    VIEW(lower_t, write_t, strides_t, PLAIN, "aten::t(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_numpy_t, write_numpy_t, strides_t, PLAIN,
-         "aten::numpy_T(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_m_t, write_m_t, strides_m_t, PLAIN, "aten::mT(Tensor(a) self) -> Tensor(a)"),
-    VIEW_FAMILY(lower_atleast, 1, as_base, NULL, PLAIN, "aten::atleast_1d(Tensor self) -> Tensor"),
-    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]"),
-    VIEW_FAMILY(lower_atleast, 2, as_base, NULL, PLAIN, "aten::atleast_2d(Tensor self) -> Tensor"),
-    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]"),
-    VIEW_FAMILY(lower_atleast, 3, as_base, NULL, PLAIN, "aten::atleast_3d(Tensor self) -> Tensor"),
-    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]"),
+         "aten::numpy_T(Tensor(a) self) -> Tensor(a)");
+    VIEW(lower_m_t, write_m_t, strides_m_t, PLAIN, "aten::mT(Tensor(a) self) -> Tensor(a)");
+    VIEW_FAMILY(lower_atleast, 1, as_base, NULL, PLAIN, "aten::atleast_1d(Tensor self) -> Tensor");
+    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]");
+    VIEW_FAMILY(lower_atleast, 2, as_base, NULL, PLAIN, "aten::atleast_2d(Tensor self) -> Tensor");
+    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]");
+    VIEW_FAMILY(lower_atleast, 3, as_base, NULL, PLAIN, "aten::atleast_3d(Tensor self) -> Tensor");
+    CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]");
     VIEW(lower_m_h, write_m_h, NULL, PLAIN, "aten::mH(Tensor(a) self) -> Tensor(a)",
-         .conjugates = true),
+         .conjugates = true);
     VIEW(lower_m_h, write_m_h, NULL, PLAIN, "aten::adjoint(Tensor(a) self) -> Tensor(a)",
-         .conjugates = true),
+         .conjugates = true);
     VIEW(lower_matrix_h, write_matrix_h, NULL, PLAIN, "aten::matrix_H(Tensor(a) self) -> Tensor(a)",
-         .conjugates = true),
+         .conjugates = true);
     VIEW(lower_movedim, write_movedim, NULL, PLAIN,
-         "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
-    OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
+         "aten::movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)");
+    OLDER("aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)");
     VIEW(lower_movedim, write_movedim, NULL, PLAIN,
-         "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)"),
-    OLDER("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
+         "aten::moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)");
+    OLDER("aten::moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)");
     VIEW(lower_expand, write_expand, strides_expand, PLAIN,
          "aten::expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-         .repeats = true),
+         .repeats = true);
     VIEW(lower_expand, write_expand, strides_expand, PLAIN,
-         "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", .repeats = true),
+         "aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", .repeats = true);
     VIEW(lower_expand, write_expand, strides_expand, PLAIN,
-         "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", .repeats = true),
-    VIEW(lower_same, write_same, strides_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)"),
+         "aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", .repeats = true);
+    VIEW(lower_same, write_same, strides_same, PLAIN, "aten::alias(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_detach, write_detached, strides_same, PLAIN,
-         "aten::detach(Tensor(a) self) -> Tensor(a)"),
-    CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)"),
-    ITSELF(lower_same, 0, PLAIN, "aten::positive(Tensor(a) self) -> Tensor(a)"),
-    ITSELF(lower_same, 0, PLAIN, "aten::lift(Tensor self) -> Tensor"),
-    VIEW(lower_same, write_same, NULL, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)"),
-    VIEW(lower_same, write_same, NULL, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)"),
+         "aten::detach(Tensor(a) self) -> Tensor(a)");
+    CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)");
+    ITSELF(lower_same, 0, PLAIN, "aten::positive(Tensor(a) self) -> Tensor(a)");
+    ITSELF(lower_same, 0, PLAIN, "aten::lift(Tensor self) -> Tensor");
+    VIEW(lower_same, write_same, NULL, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)");
+    VIEW(lower_same, write_same, NULL, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)");
     ITSELF_OR_COPY(
         lower_same, shares_contiguous, PLAIN,
-        "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)"),
-    OPS_END
-};
+        "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)");
+}

@@ -788,49 +788,56 @@ static Ox lower_istft(Op *op)
            "aten::fft_" name                                                               \
            "(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", \
            .layout = LAYOUT_OWN_ORDER)
-#define FFTS(how, name) FFT_ONE(how, name), FFT_TWO(how, name "2"), FFT_ALL(how, name "n")
+#define FFTS(how, name)     \
+    FFT_ONE(how, name);     \
+    FFT_TWO(how, name "2"); \
+    FFT_ALL(how, name "n")
 #define HOW \
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-const OpRow ops_fft[] = {
+OP_ROWS(fft)
+{
     LOWER(lower_c2c, NULL, PLAIN,
           "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_r2c, NULL, PLAIN,
           "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_c2r, NULL, PLAIN,
           "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> "
           "Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    FFTS(0, "fft"), FFTS(INVERSE, "ifft"), FFTS(REAL_IN, "rfft"), FFTS(INVERSE | REAL_OUT, "irfft"),
+          .layout = LAYOUT_OWN_ORDER);
+    FFTS(0, "fft");
+    FFTS(INVERSE, "ifft");
+    FFTS(REAL_IN, "rfft");
+    FFTS(INVERSE | REAL_OUT, "irfft");
     /* hfft is irfft of the conjugate, scaled the other way round; ihfft the conjugate of rfft */
-    FFTS(REAL_OUT | HERMITIAN, "hfft"), FFTS(INVERSE | REAL_IN | HERMITIAN, "ihfft"),
+    FFTS(REAL_OUT | HERMITIAN, "hfft");
+    FFTS(INVERSE | REAL_IN | HERMITIAN, "ihfft");
     FAMILY(lower_fftfreq, 0, NULL, PLAIN,
-           "aten::fft_fftfreq(int n, float d=1., " HOW ") -> Tensor"),
+           "aten::fft_fftfreq(int n, float d=1., " HOW ") -> Tensor");
     FAMILY(lower_fftfreq, 1, NULL, PLAIN,
-           "aten::fft_rfftfreq(int n, float d=1., " HOW ") -> Tensor"),
+           "aten::fft_rfftfreq(int n, float d=1., " HOW ") -> Tensor");
     FAMILY(lower_fftshift, 0, NULL, PLAIN,
            "aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
-           .layout = LAYOUT_OWN_ORDER),
+           .layout = LAYOUT_OWN_ORDER);
     FAMILY(lower_fftshift, 1, NULL, PLAIN,
            "aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor",
-           .layout = LAYOUT_OWN_ORDER),
+           .layout = LAYOUT_OWN_ORDER);
     CALL(lower_stft, NULL, PLAIN,
          "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
          "window=None, "
          "bool normalized=False, bool? onesided=None, bool? return_complex=None, bool? "
          "align_to_window=None) -> Tensor",
-         .layout = LAYOUT_OWN_ORDER),
+         .layout = LAYOUT_OWN_ORDER);
     OLDER("aten::stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
           "Tensor? window=None, bool center=True, "
           "str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
-          "return_complex=None, bool? align_to_window=None) -> Tensor"),
+          "return_complex=None, bool? align_to_window=None) -> Tensor");
     LOWER(lower_istft, NULL, PLAIN,
           "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? "
           "window=None, "
           "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "
           "return_complex=False) -> Tensor",
-          .layout = LAYOUT_OWN_ORDER),
-    OPS_END
-};
+          .layout = LAYOUT_OWN_ORDER);
+}

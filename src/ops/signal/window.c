@@ -151,23 +151,22 @@ static Ox lower_window(Op *op)
 
 #define HOW \
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define WINDOW(which, name)                                                           \
-    FAMILY(lower_window, which, NULL, PLAIN,                                          \
-           "aten::" name "_window(int window_length, " HOW ") -> Tensor"),            \
-        OLDER("aten::" name "_window.periodic(int window_length, bool periodic, " HOW \
-              ") -> Tensor")
+#define WINDOW(which, name)                                                \
+    FAMILY(lower_window, which, NULL, PLAIN,                               \
+           "aten::" name "_window(int window_length, " HOW ") -> Tensor"); \
+    OLDER("aten::" name "_window.periodic(int window_length, bool periodic, " HOW ") -> Tensor")
 
-const OpRow ops_window[] = {
-    WINDOW(HANN, "hann"),
-    WINDOW(BLACKMAN, "blackman"),
-    WINDOW(BARTLETT, "bartlett"),
-    WINDOW(HAMMING, "hamming"),
+OP_ROWS(window)
+{
+    WINDOW(HANN, "hann");
+    WINDOW(BLACKMAN, "blackman");
+    WINDOW(BARTLETT, "bartlett");
+    WINDOW(HAMMING, "hamming");
     OLDER("aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, " HOW
-          ") -> Tensor"),
+          ") -> Tensor");
     OLDER("aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, "
-          "float beta, " HOW ") -> Tensor"),
-    WINDOW(KAISER, "kaiser"),
+          "float beta, " HOW ") -> Tensor");
+    WINDOW(KAISER, "kaiser");
     OLDER("aten::kaiser_window.beta(int window_length, bool periodic, float beta, " HOW
-          ") -> Tensor"),
-    OPS_END
-};
+          ") -> Tensor");
+}

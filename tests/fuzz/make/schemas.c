@@ -18,8 +18,9 @@ static void add_line(Ctx *cx, const char *line, bool aten)
 
 static void add_family(Ctx *cx, const OpFamily *f, bool aten)
 {
-    for (const OpRow *r = f->rows; r->kind != ROW_END; r++)
-        add_line(cx, r->schema, aten);
+    OpRow row;
+    for (size_t i = 0; op_row(f, i, &row); i++)
+        add_line(cx, row.schema, aten);
     if (!f->rules)
         return;
     RuleList rules = { 0 };
