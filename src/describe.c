@@ -338,7 +338,7 @@ static void put_attrs(Buf *out, const FormalAttr *at, int n)
                                          "strings", "tensor", "graph",  "type", "sparse tensor" };
     for (int i = 0; i < n; i++) {
         buf_fmt(out, "    %-11s%s: %s", i ? "" : "attributes", at[i].name, kinds[at[i].kind]);
-        if (at[i].deflt)
+        if (*at[i].deflt)
             buf_fmt(out, at[i].kind == ATTR_STRING ? " = \"%s\"" : " = %s", at[i].deflt);
         buf_str(out, at[i].required ? " (required)\n" : "\n");
     }

@@ -37,18 +37,21 @@ def count(n):
 
 
 def default_text(attribute):
-    """The default as text, or NULL: ints and floats as Python prints them, lists comma-separated."""
+    """The default as text, or "": ints and floats as Python prints them, lists comma-separated."""
     value = attribute.default_value
     if not value.name and not value.type:
-        return "NULL"
+        return '""'
     value = onnx.helper.get_attribute_value(value)
     if isinstance(value, bytes):
-        return quote(value.decode())
-    if isinstance(value, float):
-        return quote(repr(float(f"{value:.9g}")))
-    if isinstance(value, int):
-        return quote(str(value))
-    return quote(",".join(v.decode() if isinstance(v, bytes) else str(v) for v in value))
+        text = value.decode()
+    elif isinstance(value, float):
+        text = repr(float(f"{value:.9g}"))
+    elif isinstance(value, int):
+        text = str(value)
+    else:
+        text = ",".join(v.decode() if isinstance(v, bytes) else str(v) for v in value)
+    assert text, attribute.name                     # "" is none
+    return name_of(text, 20)
 
 
 def type_bits(names):

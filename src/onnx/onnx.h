@@ -395,7 +395,7 @@ typedef struct FormalAttr {
     char name[32];
     AttrKind kind; /* ATTR_NONE: a sparse tensor */
     bool required;
-    const char *deflt; /* as text, NULL none */
+    char deflt[20]; /* as text, "" none */
 } FormalAttr;
 typedef struct FormalType {
     char name[16];

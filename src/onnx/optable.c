@@ -162,8 +162,9 @@ const FormalAttr *onnx_attr(const OpVersion *v, const char *name)
 
 Attr onnx_default(Ctx *cx, const FormalAttr *a)
 {
-    const char *text = a ? a->deflt : NULL, *end;
-    if (!text)
+    const char *text = a ? a->deflt : "";
+    const char *end;
+    if (!*text)
         return NO_ATTR;
     switch (a->kind) {
     case ATTR_INT:    return INT(a->name, strtoll(text, NULL, 10));

@@ -587,7 +587,7 @@ static bool look_up(void *arg, Str name, RuleVal *out)
     *out = val_of_attr(&a);
     return there ||
         (formal &&
-         (a.kind != ATTR_NONE || !formal->deflt)); /* a default that is a list is not read */
+         (a.kind != ATTR_NONE || !*formal->deflt)); /* a default that is a list is not read */
 }
 
 static Verdict by_rule(Legal *l, Node *n, const Rule *r, Ox *out)
