@@ -508,8 +508,8 @@ static Type *recorded_types(Ctx *cx, const Stmt *s, size_t n)
 static Value call_unknown(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s)
 {
     size_t n = s && s->n_target > 0 ? s->n_target : 1;
-    return op_call_custom(ev->g, e->op, e->overload, args, e->n_args, recorded_types(ev->cx, s, n),
-                          n, s && (n > 1 || s->unpack));
+    return op_call_custom(ev->g, e->op->name, e->overload, args, e->n_args,
+                          recorded_types(ev->cx, s, n), n, s && (n > 1 || s->unpack));
 }
 
 static bool gives_nothing(const Stmt *s) { return s && s->kind == S_EXPR; }
@@ -524,13 +524,13 @@ static bool loses_all_writes(Eval *ev, const Expr *e, const Stmt *s)
     const char *does = e->writes
         ? "writes to its arguments"
         : "gives nothing, so it writes to its arguments or acts outside of the model";
-    fail(ev->cx, E_UNSUPPORTED, "%s %s, which %s", e->op->s, does,
+    fail(ev->cx, E_UNSUPPORTED, "%s %s, which %s", e->op->name->s, does,
          custom ? "a node cannot" : "the head of its rule does not say");
     if (custom)
         fail_hint(ev->cx,
                   "--rules FILE, with a rule for %s whose head marks what it writes, Tensor(a!) x "
                   "(docs/rules.md)",
-                  e->op->s);
+                  e->op->name->s);
     else
         fail_hint(ev->cx,
                   "write Tensor(a!) for the argument there, and what it becomes behind the "
@@ -549,7 +549,7 @@ static bool loses_writes(Eval *ev, const Expr *e, const Stmt *s)
         fail(ev->cx, E_UNSUPPORTED,
              "%s writes to its argument %s, which its rule, or the function registered for it, "
              "does not say",
-             e->op->s, (*w)->s);
+             e->op->name->s, (*w)->s);
         fail_hint(ev->cx,
                   "in a rule write Tensor(a!) for the argument in the head, and what it "
                   "becomes behind the results (docs/rules.md)");
@@ -566,11 +566,11 @@ static bool loses_result(Eval *ev, const Expr *e, const Stmt *s, Value v)
         return false;
     fail(ev->cx, E_UNSUPPORTED,
          "%s gives nothing, and the function registered for it gives a value, which would be lost",
-         e->op->s);
+         e->op->name->s);
     fail_hint(ev->cx,
               "--rules FILE instead, with a rule for %s whose head marks what it writes, "
               "Tensor(a!) x (docs/rules.md)",
-              e->op->s);
+              e->op->name->s);
     return true;
 }
 
@@ -674,7 +674,7 @@ static Outcome ask_writes(OpUse *u)
 {
     Ctx *cx = u->ev->cx;
     bool custom = cx->opt && cx->opt->unknown_custom;
-    bool exists = op_exists(cx, u->name);
+    bool exists = op_exists(cx, u->e->op);
     return (exists || custom) && loses_writes(u->ev, u->e, u->s) ? FAILED : NOT_MINE;
 }
 
@@ -684,7 +684,7 @@ static Outcome ask_writes(OpUse *u)
 static Outcome ask_unknown(OpUse *u)
 {
     Ctx *cx = u->ev->cx;
-    if (op_exists(cx, u->name))
+    if (op_exists(cx, u->e->op))
         return NOT_MINE;
     if (cx->opt && cx->opt->unknown_custom)
         *u->out = call_unknown(u->ev, u->e, u->args, u->s);
@@ -701,7 +701,7 @@ static Outcome ask_operator(OpUse *u)
     Eval *ev = u->ev;
     Type expect[4];
     size_t n = expected_types(ev, u->s, expect);
-    *u->out = op_call(ev->g, u->name, u->e->overload, u->args, u->n, n ? expect : NULL, n);
+    *u->out = op_run(ev->g, u->e->op, u->e->overload, u->args, u->n, n ? expect : NULL, n);
     return loses_result(ev, u->e, u->s, *u->out) ? FAILED : outcome_done(ev->cx);
 }
 
@@ -714,7 +714,7 @@ static Outcome (*const asked[])(OpUse *u) = {
  * False after an error. */
 static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Value *out)
 {
-    OpUse u = { ev, e, e->op, args, e->n_args, s, out };
+    OpUse u = { ev, e, e->op->name, args, e->n_args, s, out };
     Outcome r = NOT_MINE;
     for (size_t i = 0; r == NOT_MINE && i < COUNT(asked); i++)
         r = asked[i](&u);

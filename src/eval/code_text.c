@@ -212,14 +212,14 @@ static void print_call(Printer *p, const Expr *e)
 /* aten::add is torch.add, NS::f is ops.NS.f, aten::add.Tensor is ops.aten.add.Tensor */
 static void print_op(Printer *p, const Expr *e)
 {
-    const char *colons = strstr(e->op->s, "::");
+    const char *colons = strstr(e->op->name->s, "::");
     bool named = e->overload && e->overload->len;
     if (p->style == TEXT_SHOW || !colons)
-        buf_str(p->out, e->op->s);
-    else if (str_starts(e->op, "aten::") && !named)
+        buf_str(p->out, e->op->name->s);
+    else if (str_starts(e->op->name, "aten::") && !named)
         buf_fmt(p->out, "torch.%s", colons + 2);
     else
-        buf_fmt(p->out, "ops.%.*s.%s", (int)(colons - e->op->s), e->op->s, colons + 2);
+        buf_fmt(p->out, "ops.%.*s.%s", (int)(colons - e->op->name->s), e->op->name->s, colons + 2);
     if (named)
         buf_fmt(p->out, ".%s", e->overload->s);
     print_args(p, e);

@@ -94,8 +94,9 @@ Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n,
         r = builtin_call(ev, op, all, n + 1, out);
     if (r != NOT_MINE)
         return r;
-    if (self.tag != V_TENSOR || !op_exists(ev->cx, op))
+    const Operator *called = op_find(ev->cx, op);
+    if (self.tag != V_TENSOR || !op_exists(ev->cx, called))
         return NOT_MINE;
-    *out = op_call(ev->g, op, NULL, all, n + 1, NULL, 0);
+    *out = op_run(ev->g, called, NULL, all, n + 1, NULL, 0);
     return outcome_done(ev->cx);
 }

@@ -10,6 +10,7 @@
 
 #include "value/heap.h"
 #include "value/options.h"
+#include "ops/operator.h"
 
 typedef struct Expr Expr;
 typedef struct Stmt Stmt;
@@ -85,8 +86,8 @@ struct Expr {
         };
         struct { /* CALL, OP */
             union {
-                Expr *callee; /* CALL */
-                Str op;       /* OP */
+                Expr *callee;       /* CALL */
+                const Operator *op; /* OP */
             };
             Str overload; /* NULL: the arguments decide */
             Arg *args;

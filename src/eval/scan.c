@@ -33,10 +33,10 @@ static void scan_function(Scan *s, const Function *fn)
         vec_push(s->ev->cx, &s->todo, fn);
 }
 
-static bool is_known(Ctx *cx, Str op)
+static bool is_known(Ctx *cx, const Operator *op)
 {
-    return builtin_exists(cx, op) || str_is(op, "prim::RaiseException") ||
-        str_is(op, "aten::wait") || str_starts(op, "higher_order::") ||
+    return builtin_exists(cx, op->name) || str_is(op->name, "prim::RaiseException") ||
+        str_is(op->name, "aten::wait") || str_starts(op->name, "higher_order::") ||
         (op_exists(cx, op) && !op_refused(cx, op));
 }
 
@@ -49,9 +49,9 @@ static void refuse_op(Scan *s, const Expr *e)
     cx->at = &here;
     why = why ? why : "pt2onnx does not know this operator";
     if (s->inside == 0 && s->fn == s->ev->p->entry)
-        refuse(cx, where_intern(cx), e->op, "%s", why);
+        refuse(cx, where_intern(cx), e->op->name, "%s", why);
     else
-        refuse_unreached(cx, where_intern(cx), e->op, why);
+        refuse_unreached(cx, where_intern(cx), e->op->name, why);
     cx->at = before;
 }
 
@@ -61,7 +61,7 @@ static void scan_op(Scan *s, const Expr *e)
     if (!first_time(s, e->op) || is_known(cx, e->op))
         return;
     for (size_t i = 0; i < cx->refusals.n; i++)
-        if (cx->refusals.at[i].op == e->op)
+        if (cx->refusals.at[i].op == e->op->name)
             return;
     refuse_op(s, e);
 }

@@ -181,7 +181,7 @@ static bool eval_condition(Eval *ev, const Expr *e, Value *out)
 
 static bool is_op(const Expr *e, const char *op, uint32_t n_args)
 {
-    return e->kind == X_OP && str_is(e->op, op) && e->n_args == n_args;
+    return e->kind == X_OP && str_is(e->op->name, op) && e->n_args == n_args;
 }
 
 /* `if x.dim() != 4: raise`, or `if x.dim() == 4: ... else: raise`: x has rank 4, unless its rank is

@@ -260,14 +260,14 @@ static bool is_asked(Ctx *cx, const Handed *h, Str op)
 static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
 {
     Expr *e = expr_new(cx, X_OP);
-    e->op = str_of(cx, word_of(n->kind));
+    e->op = op_find(cx, str_of(cx, word_of(n->kind)));
     e->overload = n->overload ? str_of(cx, n->overload) : NULL;
     e->args = new_array(cx, Arg, n->n_in + 1);
     for (size_t i = 0; e->args && i < n->n_in; i++)
         e->args[e->n_args++] = (Arg){ n->in_name && n->in_name[i] ? str_of(cx, n->in_name[i])
                                                                   : NULL,
                                       local(cx, n->in[i]) };
-    if (e->args && is_asked(cx, h, e->op)) {
+    if (e->args && is_asked(cx, h, e->op->name)) {
         Expr *node = expr_new(cx, X_INT);
         node->i = n->id;
         e->args[e->n_args++] = (Arg){ str_of(cx, NODE_ARGUMENT), node };
@@ -405,7 +405,7 @@ static Expr *int_expr(Ctx *cx, int64_t i)
 static Expr *plus_one(Ctx *cx, uint32_t slot)
 {
     Expr *e = expr_new(cx, X_OP);
-    e->op = str_of(cx, "aten::add");
+    e->op = op_find(cx, str_of(cx, "aten::add"));
     e->args = new_array(cx, Arg, 2);
     if (e->args) {
         e->args[e->n_args++].value = local(cx, slot);
@@ -468,7 +468,7 @@ static bool add_loop(Ctx *cx, Handed *h, const pt2onnx_node *n)
 /* Marks the results too. */
 static bool comes_from_user(Ctx *cx, Handed *h, const pt2onnx_node *n, const Expr *value)
 {
-    bool found = value->kind == X_OP && is_asked(cx, h, value->op);
+    bool found = value->kind == X_OP && is_asked(cx, h, value->op->name);
     for (size_t i = 0; i < n->n_in; i++)
         found |= h->users[n->in[i]];
     for (size_t i = 0; i < n->n_out; i++)

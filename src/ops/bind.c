@@ -343,7 +343,7 @@ Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size
             if (s && bind_try(g, s, args, n, convert, bound, &why) == BIND_DONE)
                 return c;
         }
-    return no_match(g->cx, e, e->name, args, n, why);
+    return no_match(g->cx, e, e->op.name, args, n, why);
 }
 
 static WalkStep stop_at_complex(void *arg, Value v)

@@ -714,12 +714,13 @@ static const OpCall *call_without_schema(Ctx *cx, Str name, const OpArg *args, s
 static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
 {
     Value v = val_poison();
-    op->call = call_without_schema(op->cx, e->name, args, n);
+    op->call = call_without_schema(op->cx, e->op.name, args, n);
     if (!op->call)
         return v;
     op->called = e->at.n > 0 ? &e->at.at[0] : NULL;
     if (!e->callback(e->user, op, &v) && !ctx_failed(op->cx))
-        fail(op->cx, E_BUG, "the function registered for %s failed without an error", e->name->s);
+        fail(op->cx, E_BUG, "the function registered for %s failed without an error",
+             e->op.name->s);
     return ctx_failed(op->cx) ? val_poison() : v;
 }
 
@@ -741,19 +742,6 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
 }
 
-/* The user's function that serves this in-place name: one registered for `add_` itself, else one
- * for `add`, even where `add_` has a built-in row. Its result is what is written. NULL: none. */
-static Entry *callback_in_place(Ctx *cx, Str name, CallForm *form)
-{
-    Entry *e = is_in_place(name) ? table_find(cx, name) : NULL;
-    if (is_in_place(name) && !(e && e->callback))
-        e = table_find(cx, str_n(cx, name->s, name->len - 1));
-    if (!e || !e->callback)
-        return NULL;
-    *form = FORM_IN_PLACE;
-    return e;
-}
-
 /* An in-place schema calls its first parameter `self`, whatever the plain one calls it:
  * dropout_(self=x), dropout(input=x). NULL when there is no memory. */
 static const OpArg *self_by_place(Ctx *cx, const OpArg *args, size_t n)
@@ -766,39 +754,36 @@ static const OpArg *self_by_place(Ctx *cx, const OpArg *args, size_t n)
     return own;
 }
 
-/* The name under which the table has what this call means: a call in an old archive means what its
- * operator did then, a call by another operator's lowering what it does today. */
-static Str upgraded(Op *op, Str name, Tensor *out)
+/* Does the call stand in the program? An old archive means by it what its operator did then;
+ * another operator's lowering what it does today. */
+static bool is_of_program(const Ctx *cx)
 {
-    const Where *caller = op->cx->at->up;
-    if (caller && caller->kind == WHERE_OP)
-        return name;
-    return table_upgraded(op->cx, name, out ? tensor_type(out)->dtype : DT_NONE);
+    const Where *caller = cx->at->up;
+    return !(caller && caller->kind == WHERE_OP);
 }
 
 /* The call but for its position and guard. The result goes where the call asks: to the first
  * argument (add_), to `out=`, to several tensors (values=, indices=), or to new ones. */
-static Value call_named(Op *op, Str name, Str overload, const OpArg *args, size_t n)
+static Value call_found(Op *op, const Operator *called, Str overload, const OpArg *args, size_t n)
 {
-    CallForm form;
     Tensor *out;
     const OpArg *rest = args;
     size_t n_rest = n;
     if (!take_out(op->cx, &rest, &n_rest, &out))
         return val_poison();
-    Entry *e = callback_in_place(op->cx, name, &form);
+    DType type = out ? tensor_type(out)->dtype : DT_NONE;
+    Served served = table_served(op->cx, called, is_of_program(op->cx), type);
+    Entry *e = served.by;
     if (!e)
-        e = table_resolve(op->cx, upgraded(op, name, out), &form);
-    if (!e)
-        return unknown(op->g, name);
-    if (e->callback && form != FORM_COPY) {
+        return unknown(op->g, called->name);
+    if (e->callback && served.form != FORM_COPY) {
         Value v = run_callback(op, e, args, n);
-        return form == FORM_IN_PLACE ? store_in_self(op, v) : v;
+        return served.form == FORM_IN_PLACE ? store_in_self(op, v) : v;
     }
-    if (form == FORM_IN_PLACE && !(rest = self_by_place(op->cx, rest, n_rest)))
+    if (served.form == FORM_IN_PLACE && !(rest = self_by_place(op->cx, rest, n_rest)))
         return val_poison();
     Outs outs = take_outs(op->cx, e, rest, &n_rest);
-    Value v = call_form(op, e, form, outs.n ? NULL : overload, rest, n_rest);
+    Value v = call_form(op, e, served.form, outs.n ? NULL : overload, rest, n_rest);
     if (outs.n && val_ok(v))
         return store_in_outs(op, outs, v);
     return out && val_ok(v) ? store_in_out(op, out, v) : v;
@@ -830,21 +815,21 @@ static bool is_poisoned(Ctx *cx, Value v)
 
 /* See ops.h. An argument that is poison makes the result poison: the operator that gave it has
  * been refused, and one message names it. */
-Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
-              size_t n_expect)
+Value op_run(Graph *g, const Operator *called, Str overload, const OpArg *args, size_t n,
+             const Type *expect, size_t n_expect)
 {
     for (size_t i = 0; i < n; i++)
         if (is_poisoned(g->cx, args[i].v))
             return val_poison();
     if (ctx_failed(g->cx))
         return val_poison();
-    Where here = { .up = g->cx->at, .kind = WHERE_OP, .name = name };
+    Where here = { .up = g->cx->at, .kind = WHERE_OP, .name = called->name };
     Op op = { .g = g, .cx = g->cx };
     for (size_t i = 0; i < n_expect && i < COUNT(op.expect); i++)
         op.expect[op.n_expect++] = expect[i];
     g->cx->at = &here;
     ArenaMark before = scratch_begin(g->cx);
-    Value v = call_named(&op, name, overload, args, n);
+    Value v = call_found(&op, called, overload, args, n);
     if (ctx_failed(g->cx) || !check_expect(&op, v))
         v = val_poison();
     else if (op.call &&
@@ -857,6 +842,12 @@ Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, con
     scratch_end(g->cx, before);
     g->cx->at = here.up;
     return v;
+}
+
+Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
+              size_t n_expect)
+{
+    return op_run(g, op_find(g->cx, name), overload, args, n, expect, n_expect);
 }
 
 Value call_op(Op *op, const char *name, const Value *args, size_t n)

@@ -30,10 +30,11 @@ typedef struct Candidate {
 } Candidate;
 
 typedef struct Entry {
-    Str name;
+    Operator op;       /* of this name */
     VEC(Candidate) at; /* in order of registration: the order in which overloads are tried */
     OpCallback callback;
     void *user;
+    const struct Meaning *means; /* meaning() in table.c, once it was asked for */
 } Entry;
 
 /* Is this the name of an in-place form: add_, not __and__? */
@@ -53,10 +54,6 @@ const Schema *schema_parse_at(Ctx *cx, const char *line, Str place);
  * not. */
 MUST_USE bool column_check(Ctx *cx, const Schema *s, const char *column, Str place);
 
-/* The row that has the meaning which `name` had in this archive: aten::div of version 3 is
- * upgrade::div_0_3. out: the element type of out=, or DT_NONE. */
-Str table_upgraded(Ctx *cx, Str name, DType out);
-
 /* Note that the file's record of v is torch's mistake: neither v nor what is computed from v is
  * compared with what the file recorded. */
 void record_note_erred(Ctx *cx, Ox v);
@@ -66,6 +63,14 @@ typedef enum { FORM_PLAIN, FORM_IN_PLACE, FORM_COPY } CallForm;
 /* The rows of a name: its own, or those of the plain operator that `add_` or `view_copy` is derived
  * from. */
 Entry *table_resolve(Ctx *cx, Str name, CallForm *form);
+/* Who serves a call: rows or rules, or a user's function. by NULL: nothing has this name. */
+typedef struct Served {
+    Entry *by;
+    CallForm form;
+} Served;
+/* of_program: the call stands in the program, which means by it what its archive's version does.
+ * out: the element type of out=, or DT_NONE. */
+Served table_served(Ctx *cx, const Operator *op, bool of_program, DType out);
 
 typedef enum { BIND_DONE, BIND_NO_MATCH, BIND_FAILED } BindOutcome;
 /* Match arguments to one schema. convert: implicit conversions are allowed. `why` gets the reason

@@ -10,6 +10,7 @@
 #ifndef PT2ONNX_OPS_H
 #define PT2ONNX_OPS_H
 
+#include "ops/operator.h"
 #include "value/tensor.h"
 #include "onnx/rules/rules.h"
 
@@ -335,9 +336,11 @@ typedef struct OpArg {
     Str name;
     Value v;
 } OpArg;
-/* Call operator `name` ("aten::add", "quantized::linear"). overload NULL: choose by the arguments;
- * "": exactly the default one. expect: recorded result types or NULL. Unknown operators are refused
- * (noted), the result is poison. */
+/* Call an operator. overload NULL: choose by the arguments; "": exactly the default one. expect:
+ * recorded result types or NULL. Unknown operators are refused (noted), the result is poison. */
+Value op_run(Graph *g, const Operator *op, Str overload, const OpArg *args, size_t n,
+             const Type *expect, size_t n_expect);
+/* The same of a name, which is looked up. */
 Value op_call(Graph *g, Str name, Str overload, const OpArg *args, size_t n, const Type *expect,
               size_t n_expect);
 /* Refuse (note) a call of an operator that is unknown, with a hint what a rule must say: the file
@@ -348,19 +351,19 @@ Value op_unknown_writer(Graph *g, Str name, bool writes);
 Value op_call_custom(Graph *g, Str name, Str overload, const OpArg *args, size_t n,
                      const Type *expect, size_t n_out, bool as_tuple);
 /* Has the name any row or rule: plain, in-place or REFUSE? */
-bool op_exists(Ctx *cx, Str name);
+bool op_exists(Ctx *cx, const Operator *op);
 /* Does the operator return results and write to none of its arguments, as far as is known? True for
  * an unknown operator, and for one that a user's rule defines without writing. */
-bool op_only_gives(Ctx *cx, Str name);
+bool op_only_gives(Ctx *cx, const Operator *op);
 /* Is it known what the operator writes to this argument? Of built-in rows: always. Of a user's
  * rule: when it marks the argument as written. Of a user's function for an in-place form: only for
  * the `first` of the arguments that the file marks as written. Of an unknown operator: never. */
-bool op_writes_to(Ctx *cx, Str name, Str arg, bool first);
+bool op_writes_to(Ctx *cx, const Operator *op, Str arg, bool first);
 /* Does a user's function define the operator? Its results are all that such a function returns: it
  * cannot write to its arguments. */
-bool op_is_callback(Ctx *cx, Str name);
+bool op_is_callback(Ctx *cx, const Operator *op);
 /* Why the operator is refused, when every row of that name is a REFUSE; else NULL. */
-const char *op_refused(Ctx *cx, Str name);
+const char *op_refused(Ctx *cx, const Operator *op);
 /* Add the rules of a user's --rules file; they override built-in rows. */
 MUST_USE bool ops_add_rules(Ctx *cx, const Text *text);
 /* Set the operator set version of the archive (formats: 1 to 10): calls of operators whose meaning

@@ -229,13 +229,15 @@ static Entry *entry(Ctx *cx, Str name)
     const NameItem *at = names_find(&op_names, name->s, name->len, &n);
     keep_begin(cx);
     Entry *e = new(cx, Entry);
-    e->name = name;
+    e->op = (Operator){ name, e };
     for (size_t i = 0; i < n; i++)
         add_candidate(cx, e, at[i]);
     map_put(cx, &t->entries, name, e);
     keep_end(cx);
     return e;
 }
+
+Operator *op_find(Ctx *cx, Str name) { return &entry(cx, name)->op; }
 
 Entry *table_find(Ctx *cx, Str name)
 {
@@ -265,12 +267,13 @@ const Rule *candidate_derivative(Ctx *cx, Candidate *c)
  * with out= that the change concerns. full has always given out='s type, and div has always divided
  * truly into floats. */
 typedef enum { INTO_NOTHING, INTO_INTEGERS } UpgradeInto;
-static const struct {
+typedef struct Upgrade {
     const char *name;
     int last;
     const char *row;
     UpgradeInto into;
-} upgrades[] = {
+} Upgrade;
+static const Upgrade upgrades[] = {
     { "aten::div", 3, "upgrade::div_0_3", INTO_INTEGERS },
     { "aten::div_", 3, "upgrade::div_0_3_", INTO_NOTHING },
     { "aten::full", 4, "upgrade::full_0_4", INTO_NOTHING },
@@ -344,18 +347,6 @@ bool record_erred(Ctx *cx, Ox v)
     return found;
 }
 
-void ops_set_version(Ctx *cx, int version) { table(cx)->version = version; }
-
-Str table_upgraded(Ctx *cx, Str name, DType out)
-{
-    int version = table(cx)->version;
-    for (size_t i = 0; version > 0 && i < COUNT(upgrades); i++)
-        if (version <= upgrades[i].last && str_is(name, upgrades[i].name) &&
-            (out == DT_NONE || (upgrades[i].into == INTO_INTEGERS && dtype_is_int(out))))
-            return str_of(cx, upgrades[i].row);
-    return name;
-}
-
 /* ---- derived forms ---- */
 
 static Entry *plain_of(Ctx *cx, Str name, const char *suffix)
@@ -388,11 +379,85 @@ Entry *table_resolve(Ctx *cx, Str name, CallForm *form)
 
 bool is_in_place(Str name) { return str_ends(name, "_") && !str_ends(name, "__"); }
 
-bool op_exists(Ctx *cx, Str name)
+/* ---- what a name means ---- */
+
+typedef struct Meaning {
+    Served callback; /* the user's function that serves an in-place name, before all else */
+    Served today;
+    Served then;            /* in an archive as old as this one .. */
+    const Upgrade *upgrade; /* .. where that differs; NULL: it does not */
+} Meaning;
+
+/* The user's function for this in-place name: one registered for `add_` itself, else one for `add`,
+ * even where `add_` has a built-in row. Its result is what is written. */
+static Served callback_in_place(Ctx *cx, Str name)
 {
-    CallForm form;
-    return table_resolve(cx, name, &form) != NULL;
+    Entry *e = is_in_place(name) ? table_find(cx, name) : NULL;
+    if (is_in_place(name) && !(e && e->callback))
+        e = table_find(cx, str_n(cx, name->s, name->len - 1));
+    return (Served){ e && e->callback ? e : NULL, FORM_IN_PLACE };
 }
+
+static const Upgrade *upgrade_of(Ctx *cx, Str name)
+{
+    int version = table(cx)->version;
+    for (size_t i = 0; version > 0 && i < COUNT(upgrades); i++)
+        if (version <= upgrades[i].last && str_is(name, upgrades[i].name))
+            return &upgrades[i];
+    return NULL;
+}
+
+static bool concerns(const Upgrade *upgrade, DType out)
+{
+    return upgrade && (out == DT_NONE || (upgrade->into == INTO_INTEGERS && dtype_is_int(out)));
+}
+
+static Meaning find_meaning(Ctx *cx, Str name)
+{
+    Meaning m = { .callback = callback_in_place(cx, name), .upgrade = upgrade_of(cx, name) };
+    m.today.by = table_resolve(cx, name, &m.today.form);
+    if (m.upgrade)
+        m.then.by = table_resolve(cx, str_of(cx, m.upgrade->row), &m.then.form);
+    return m;
+}
+
+static const Meaning *meaning(Ctx *cx, const Operator *op)
+{
+    Entry *e = op->entry;
+    if (!e->means) {
+        keep_begin(cx);
+        Meaning *m = new(cx, Meaning);
+        *m = find_meaning(cx, op->name);
+        e->means = m;
+        keep_end(cx);
+    }
+    return e->means;
+}
+
+/* Before something is added that may change them. */
+static void forget_meanings(Ctx *cx)
+{
+    struct OpTable *t = table(cx);
+    for (size_t i = 0; i < t->entries.n; i++)
+        ((Entry *)t->entries.at[i].val)->means = NULL;
+}
+
+void ops_set_version(Ctx *cx, int version)
+{
+    if (table(cx)->version != version)
+        forget_meanings(cx);
+    table(cx)->version = version;
+}
+
+Served table_served(Ctx *cx, const Operator *op, bool of_program, DType out)
+{
+    const Meaning *m = meaning(cx, op);
+    if (m->callback.by)
+        return m->callback;
+    return of_program && concerns(m->upgrade, out) ? m->then : m->today;
+}
+
+bool op_exists(Ctx *cx, const Operator *op) { return meaning(cx, op)->today.by; }
 
 static bool users_rule(const Entry *e)
 {
@@ -409,39 +474,38 @@ static bool writes_any(const Schema *s)
     return any;
 }
 
-bool op_only_gives(Ctx *cx, Str name)
+bool op_only_gives(Ctx *cx, const Operator *op)
 {
-    CallForm form;
-    Entry *e = table_resolve(cx, name, &form);
+    Served s = meaning(cx, op)->today;
+    const Entry *e = s.by;
     return !e ||
-        (form == FORM_PLAIN && !e->callback && users_rule(e) &&
+        (s.form == FORM_PLAIN && !e->callback && users_rule(e) &&
          !writes_any(candidate_schema(cx, &e->at.at[0])));
 }
 
-bool op_writes_to(Ctx *cx, Str name, Str arg, bool first)
+bool op_writes_to(Ctx *cx, const Operator *op, Str arg, bool first)
 {
-    CallForm form;
-    Entry *e = table_resolve(cx, name, &form);
+    Served served = meaning(cx, op)->today;
+    const Entry *e = served.by;
     if (!e || (!e->callback && !users_rule(e)))
         return e != NULL;
     if (e->callback)
-        return form == FORM_IN_PLACE && first;
+        return served.form == FORM_IN_PLACE && first;
     const Schema *s = candidate_schema(cx, &e->at.at[0]);
     int i = s ? param_index(s, arg) : -1;
-    return form == FORM_IN_PLACE ? i == 0 || str_is(arg, "self") : i >= 0 && s->param[i].writes;
+    return served.form == FORM_IN_PLACE ? i == 0 || str_is(arg, "self")
+                                        : i >= 0 && s->param[i].writes;
 }
 
-bool op_is_callback(Ctx *cx, Str name)
+bool op_is_callback(Ctx *cx, const Operator *op)
 {
-    CallForm form;
-    Entry *e = table_resolve(cx, name, &form);
-    return e && e->callback && form == FORM_PLAIN && !is_in_place(name);
+    Served s = meaning(cx, op)->today;
+    return s.by && s.by->callback && s.form == FORM_PLAIN && !is_in_place(op->name);
 }
 
-const char *op_refused(Ctx *cx, Str name)
+const char *op_refused(Ctx *cx, const Operator *op)
 {
-    CallForm form;
-    Entry *e = table_resolve(cx, name, &form);
+    const Entry *e = meaning(cx, op)->today.by;
     if (e)
         for (size_t i = 0; i < e->at.n; i++)
             if (!e->at.at[i].row || e->at.at[i].row->kind != ROW_REFUSE)
@@ -572,6 +636,7 @@ static bool add_user_rules(Ctx *cx, const RuleList *rules)
 bool ops_add_rules(Ctx *cx, const Text *text)
 {
     RuleList rules = { 0 };
+    forget_meanings(cx);
     keep_begin(cx);
     bool done = rules_parse(cx, text, &rules) && add_user_rules(cx, &rules);
     keep_end(cx);
@@ -580,6 +645,7 @@ bool ops_add_rules(Ctx *cx, const Text *text)
 
 void ops_add_callback(Ctx *cx, Str name, OpCallback fn, void *user)
 {
+    forget_meanings(cx);
     keep_begin(cx);
     Entry *e = entry(cx, name);
     e->callback = fn;

@@ -273,6 +273,22 @@ static void lists_reach_a_users_rule(void **state)
     assert_true(ints[0] == 2 && ints[1] == 1);
 }
 
+/* A call keeps the operator that it names; what that means may come later. */
+static void an_operator_is_one_for_its_name(void **state)
+{
+    Ctx *cx = *state;
+    static const char rules[] = "my::op(Tensor x) -> Tensor\n    = Neg(x)\n";
+    Text text = { .name = str_of(cx, "user.rules"), .at = rules, .n = sizeof rules - 1 };
+    const Operator *op = op_find(cx, str_of(cx, "my::op"));
+    const Operator *in_place = op_find(cx, str_of(cx, "my::op_"));
+    assert_false(op_exists(cx, op) || op_exists(cx, in_place));
+    assert_true(ops_add_rules(cx, &text));
+    assert_true(op_exists(cx, op) && op_exists(cx, in_place));
+    assert_ptr_equal(op_find(cx, str_of(cx, "my::op")), op);
+    ctx_restart(cx);
+    assert_true(op_exists(cx, op));
+}
+
 /* Only of these a statement that nobody reads would be lost. */
 static void a_users_rule_writes_nothing(void **state)
 {
@@ -290,7 +306,8 @@ static void a_users_rule_writes_nothing(void **state)
         { "my::writer", false },
     };
     for (size_t i = 0; i < COUNT(ops); i++)
-        assert_int_equal(op_only_gives(cx, str_of(cx, ops[i].name)), ops[i].only_gives);
+        assert_int_equal(op_only_gives(cx, op_find(cx, str_of(cx, ops[i].name))),
+                         ops[i].only_gives);
     static const struct {
         const char *name, *arg;
         bool writes;
@@ -302,9 +319,10 @@ static void a_users_rule_writes_nothing(void **state)
         { "aten::stack", "tensors", true },
     };
     for (size_t i = 0; i < COUNT(args); i++)
-        assert_int_equal(op_writes_to(cx, str_of(cx, args[i].name), str_of(cx, args[i].arg), true),
-                         args[i].writes);
-    assert_true(op_writes_to(cx, str_of(cx, "my::op_"), str_of(cx, "x"), false));
+        assert_int_equal(
+            op_writes_to(cx, op_find(cx, str_of(cx, args[i].name)), str_of(cx, args[i].arg), true),
+            args[i].writes);
+    assert_true(op_writes_to(cx, op_find(cx, str_of(cx, "my::op_")), str_of(cx, "x"), false));
 }
 
 static DType quotient(Graph *g, const char *name)
@@ -430,6 +448,7 @@ int main(void)
         TEST(a_users_rule_comes_first),
         TEST(a_restart_forgets_torchs_mistakes),
         TEST(lists_reach_a_users_rule),
+        TEST(an_operator_is_one_for_its_name),
         TEST(a_users_rule_writes_nothing),
         TEST(old_archives_keep_their_meaning),
         TEST(a_callback_stands_for_an_operator),

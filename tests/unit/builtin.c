@@ -60,7 +60,7 @@ static bool run(Machine *m, const Expr *e, Value *out)
         for (uint32_t i = 0; i + 1 < e->n; i += 2)
             dict_set(cx, out->dict, items[i], items[i + 1]);
         return true;
-    case X_OP: return call(m, e->op, e->args, e->n_args, out);
+    case X_OP: return call(m, e->op->name, e->args, e->n_args, out);
     case X_CALL:
         if (!e->type)
             return call(m, e->callee->name, e->args, e->n_args, out);

@@ -300,7 +300,7 @@ static void graphs_inside_nodes(void **state)
     const Function *yes = p->entry->body.at[0]->value->args[1].value->fn;
     assert_int_equal(yes->n_param, 1);
     assert_int_equal(yes->body.n, 2);
-    assert_string_equal(yes->body.at[0]->value->op->s, "aten::sin");
+    assert_string_equal(yes->body.at[0]->value->op->name->s, "aten::sin");
     assert_int_equal(yes->body.at[1]->value->kind, X_TUPLE);
 }
 
@@ -426,7 +426,7 @@ static void sizes_of_a_trip_stay_in_it(void **state)
     const Recorded *found = NULL;
     for (uint32_t i = 0; i < loop->body.n; i++)
         if (loop->body.at[i]->value->kind == X_OP &&
-            str_is(loop->body.at[i]->value->op, "aten::nonzero"))
+            str_is(loop->body.at[i]->value->op->name, "aten::nonzero"))
             found = loop->body.at[i]->meta->recorded;
     assert_non_null(found);
     assert_true(found->rank == 2 && found->dim[0].known == -1 && found->dim[0].expr == NULL);

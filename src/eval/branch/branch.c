@@ -64,7 +64,7 @@ bool raises_surely(const Block *b)
 {
     for (uint32_t i = 0; i < b->n; i++)
         if (b->at[i]->value && b->at[i]->value->kind == X_OP &&
-            str_is(b->at[i]->value->op, "prim::RaiseException"))
+            str_is(b->at[i]->value->op->name, "prim::RaiseException"))
             return true;
     return false;
 }

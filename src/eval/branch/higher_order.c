@@ -150,15 +150,16 @@ static bool run_autocast(Eval *ev, const OpArg *args, size_t n, Value *out)
 Outcome higher_order(Eval *ev, const Expr *e, const OpArg *args, size_t n, Value *out)
 {
     bool ok;
-    if (str_is(e->op, "higher_order::cond"))
+    if (str_is(e->op->name, "higher_order::cond"))
         ok = run_cond(ev, args, n, out);
-    else if (str_is(e->op, "higher_order::while_loop"))
+    else if (str_is(e->op->name, "higher_order::while_loop"))
         ok = run_while_loop(ev, e, args, n, out);
-    else if (str_is(e->op, "higher_order::wrap_with_set_grad_enabled"))
+    else if (str_is(e->op->name, "higher_order::wrap_with_set_grad_enabled"))
         ok = inline_graph(ev, args, n, 1, out);
-    else if (str_is(e->op, "higher_order::wrap_with_autocast") && n > 4 && args[2].v.tag == V_BOOL)
+    else if (str_is(e->op->name, "higher_order::wrap_with_autocast") && n > 4 &&
+             args[2].v.tag == V_BOOL)
         ok = run_autocast(ev, args, n, out);
-    else if (str_is(e->op, "higher_order::invoke_subgraph"))
+    else if (str_is(e->op->name, "higher_order::invoke_subgraph"))
         ok = n > 2 && call_value(ev, args[0].v, args + 2, n - 2, out);
     else
         return NOT_MINE;

@@ -208,7 +208,7 @@ static Outcome no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
         symbolic = symbolic || is_symbolic(args[i].v);
         buf_fmt(&kinds, "%s%s", i ? ", " : "", val_kind(args[i].v));
     }
-    if (op_exists(cx, name))
+    if (op_exists(cx, op_find(cx, name)))
         return NOT_MINE;
     if (symbolic) {
         fail(cx, E_UNDECIDED,

@@ -10,7 +10,7 @@
 static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
 {
     const Expr *e = s->value;
-    Str name = e && e->kind == X_OP ? e->op : str_of(ev->cx, "the result");
+    Str name = e && e->kind == X_OP ? e->op->name : str_of(ev->cx, "the result");
     return record_fail(ev->cx, name, (int)i, theirs, ours);
 }
 

@@ -186,13 +186,13 @@ static int add_limits(Eval *ev, const Block *b, const Expr *e, int depth, Limit 
     e = behind_names(b, e);
     if (!e || e->kind != X_OP || depth > 8)
         return n;
-    if (str_is(e->op, "aten::__and__")) {
+    if (str_is(e->op->name, "aten::__and__")) {
         n = add_limits(ev, b, operand(e, 0), depth + 1, out, n);
         return add_limits(ev, b, operand(e, 1), depth + 1, out, n);
     }
-    Rel rel = str_is(e->op, "aten::lt") ? REL_LT : REL_LE;
+    Rel rel = str_is(e->op->name, "aten::lt") ? REL_LT : REL_LE;
     Limit limit = { next_value_of(ev, b, operand(e, 0)), rel, NULL };
-    if ((rel == REL_LT || str_is(e->op, "aten::le")) && n < MAX_LIMITS && limit.number &&
+    if ((rel == REL_LT || str_is(e->op->name, "aten::le")) && n < MAX_LIMITS && limit.number &&
         steady(ev, b, operand(e, 1), &limit.bound))
         out[n++] = limit;
     return n;

@@ -64,7 +64,7 @@ static Expr *cast_to(ExScope *s, Expr *value, DType t)
     Expr *e = ex_expr(x, X_OP);
     Expr *dtype = ex_expr(x, X_VALUE);
     dtype->value = (Value){ .tag = V_DTYPE, .dtype = t };
-    e->op = str_of(x->cx, "aten::to");
+    e->op = op_find(x->cx, str_of(x->cx, "aten::to"));
     e->overload = str_of(x->cx, "dtype");
     e->args = new_array(x->cx, Arg, 2);
     if (!e->args)
@@ -87,7 +87,7 @@ static void cast_operand(ExScope *s, Expr **at, DType t)
 void ex_autocast(ExScope *s, Expr *op, const ExTargets *results)
 {
     DType result = results->type.n ? results->type.at[0].dtype : DT_NONE;
-    bool lower = is_lowered(op->op) && result == s->autocast;
+    bool lower = is_lowered(op->op->name) && result == s->autocast;
     if (!lower && result != DT_FLOAT)
         return;
     for (uint32_t i = 0; i < op->n_args; i++)

@@ -117,11 +117,12 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
     if (str_is(target, "torch.ops.aten.detach_.default"))
         target = str_of(cx, "torch.ops.aten.detach.default"), at = target->s;
     if (str_is(target, "torch.ops.aten._print.default")) {
-        op->op = str_of(cx, "prim::Print");
+        op->op = op_find(cx, str_of(cx, "prim::Print"));
         return;
     }
     if (str_starts(target, "torch.ops.higher_order.")) {
-        op->op = str_fmt(cx, "higher_order::%s", at + strlen("torch.ops.higher_order."));
+        Str name = str_fmt(cx, "higher_order::%s", at + strlen("torch.ops.higher_order."));
+        op->op = op_find(cx, name);
         return;
     }
     if (str_starts(target, prefix)) {
@@ -129,13 +130,16 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
         const char *dot = strchr(at, '.');
         const char *last = strrchr(at, '.');
         if (dot && last > dot) {
-            op->op = str_fmt(cx, "%.*s::%.*s", (int)(dot - at), at, (int)(last - dot - 1), dot + 1);
+            Str name = str_fmt(cx, "%.*s::%.*s", (int)(dot - at), at, (int)(last - dot - 1),
+                               dot + 1);
+            op->op = op_find(cx, name);
             op->overload = strcmp(last + 1, "default") ? str_of(cx, last + 1) : str_of(cx, "");
             return;
         }
     }
     const char *dot = strrchr(at, '.');
-    op->op = dot ? str_fmt(cx, "%.*s::%s", (int)(dot - at), at, dot + 1) : target;
+    Str name = dot ? str_fmt(cx, "%.*s::%s", (int)(dot - at), at, dot + 1) : target;
+    op->op = op_find(cx, name);
 }
 
 /* "key,path,class;key,path,class": the innermost. A path's "@1" counts the calls of one module. */
@@ -329,13 +333,13 @@ static bool write_operator(ExScope *s, ExNode *n)
     ex_split_target(x->cx, n->target, op);
     op->args = mem_copy(x->cx, n->args.at, n->args.n * sizeof *op->args);
     op->n_args = op->args ? (uint32_t)n->args.n : 0;
-    for (uint32_t i = 0; str_is(op->op, "prim::Print") && i < op->n_args; i++)
+    for (uint32_t i = 0; str_is(op->op->name, "prim::Print") && i < op->n_args; i++)
         op->args[i].name = NULL;
     if (!ex_results(s, &n->outputs, &r))
         return false;
     if (s->autocast != DT_NONE)
         ex_autocast(s, op, &r.targets);
-    bool higher_order = str_starts(op->op, "higher_order::");
+    bool higher_order = str_starts(op->op->name, "higher_order::");
     ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
     if (!unpack_lists(s, &r))
         return false;

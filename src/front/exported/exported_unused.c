@@ -61,7 +61,7 @@ static bool makes_number(const Stmt *s)
     if (s->kind != S_ASSIGN || !s->value || s->value->kind != X_OP)
         return false;
     for (size_t i = 0; i < COUNT(prefixes); i++)
-        if (str_starts(s->value->op, prefixes[i]))
+        if (str_starts(s->value->op->name, prefixes[i]))
             return true;
     return false;
 }

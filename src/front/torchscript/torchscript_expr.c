@@ -415,19 +415,19 @@ static bool operator(Parser *p, Expr **e)
             return false;
     }
     bool called = at(p, TOK_LPAREN);
-    Str op = NULL;
+    Str name = NULL;
     if (torch && called && n == 1)
-        op = aten_name(p, part[0]);
+        name = aten_name(p, part[0]);
     else if (torch && called && n == 2 && part[0] == p->word[W_autograd])
-        op = aten_name(p, part[1]);
+        name = aten_name(p, part[1]);
     else if (!torch && called && n >= 2)
-        op = str_fmt(p->cx, "%s::%s", part[0]->s, part[1]->s);
-    if (!op) {
+        name = str_fmt(p->cx, "%s::%s", part[0]->s, part[1]->s);
+    if (!name) {
         p->lx = before;
         return true;
     }
     *e = expr_make(p, X_OP, start, 0);
-    (*e)->op = op;
+    (*e)->op = op_find(p->cx, name);
     (*e)->overload = n == 3 ? part[2] : NULL;
     return call_args(p, *e);
 }
@@ -673,7 +673,7 @@ static Expr *op_of(Parser *p, const char *op, Expr *a, Expr *b)
 {
     Expr *e = expr_make(p, X_OP, a->start, b ? b->end : a->end);
     Arg args[2] = { { .value = a }, { .value = b } };
-    e->op = aten_name(p, str_of(p->cx, op));
+    e->op = op_find(p->cx, aten_name(p, str_of(p->cx, op)));
     e->n_args = b ? 2 : 1;
     e->args = mem_copy(p->cx, args, e->n_args * sizeof(Arg));
     return e;

@@ -549,7 +549,8 @@ bool ts_literal(Ctx *cx, TorchScript *ts, const Expr *e, Value *out)
             return ts_literal(cx, ts, e->args[0].value, out);
         break;
     case X_OP:
-        if (str_is(e->op, "aten::device") && e->n_args == 1 && e->args[0].value->kind == X_STR) {
+        if (str_is(e->op->name, "aten::device") && e->n_args == 1 &&
+            e->args[0].value->kind == X_STR) {
             *out = (Value){ .tag = V_DEVICE, .s = e->args[0].value->s };
             return true;
         }
