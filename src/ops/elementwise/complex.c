@@ -626,12 +626,6 @@ static Ox write_neg(Op *op, Ox base, Ox part)
 }
 
 static Ox lower_same(Op *op) { return arg(op, "self"); }
-static Ox write_same(Op *op, Ox base, Ox part)
-{
-    (void)op;
-    (void)base;
-    return part;
-}
 
 /* PyTorch's conj bit: does t read what another tensor holds as its conjugates? Here they have been
  * computed, but what PyTorch resolves is a copy. */
