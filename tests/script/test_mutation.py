@@ -104,7 +104,7 @@ GIVEN_BACK = {
     "meshgrid": "torch.meshgrid([b[0, 0], b[0, 1]])[0]", "product": "torch.cartesian_prod([b.view(-1)])", "to": "b.to(x)", "atleast": "torch.atleast_2d([b])[0]",
     "copied": "torch.cat([b])", "unbound_copies": "torch.unbind_copy(b, 1)[0]", "split_copies": "torch.split_copy(b, 2, 1)[0]",
     "one_number": "b[0, 0, 0].sum_to_size(torch.jit.annotate(List[int], []))", "padded": "torch.nn.functional.pad(b, [0, 0])", "turned": "torch.rot90(b, 0)",
-    "as_tensor": "torch.as_tensor(b)", "as_tensor_cast": "torch.as_tensor(b, dtype=torch.float64)", "repeated": "b.repeat([1, 1, 1])",
+    "dequantize": "torch.dequantize(b)", "as_tensor": "torch.as_tensor(b)", "as_tensor_cast": "torch.as_tensor(b, dtype=torch.float64)", "repeated": "b.repeat([1, 1, 1])",
 }
 
 

@@ -652,7 +652,7 @@ OP_ROWS(quantized)
     CALL(lower_quantize_per_channel, NULL, PLAIN,
          "aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, "
          "ScalarType dtype) -> Tensor");
-    LOWER(lower_dequantize, NULL, PLAIN | QUANT, "aten::dequantize.self(Tensor self) -> Tensor");
+    ITSELF(lower_dequantize, 0, PLAIN | QUANT, "aten::dequantize.self(Tensor self) -> Tensor");
     LOWER(lower_int_repr, NULL, PLAIN | QUANT, "aten::int_repr(Tensor self) -> Tensor");
     BINARY(lower_quantized_binary, "Add", "add");
     BINARY(lower_quantized_binary_relu, "Add", "add_relu");
