@@ -565,11 +565,17 @@ static Ox lower_cross(Op *op)
 }
 
 /* Each axis of one beside that of the other, then both as one axis: [a, b] and [c, d] become
- * [a, 1, b, 1] and [1, c, 1, d], and their product [a * c, b * d]. */
+ * [a, 1, b, 1] and [1, c, 1, d], and their product [a * c, b * d]. Of types a number counts as much
+ * as a matrix, since PyTorch gives it axes first. */
 static Ox lower_kron(Op *op)
 {
     Ox at[2] = { arg(op, "self"), arg(op, "other") };
     int r[2], rank;
+    if (!ox_ok(at[0]) || !ox_ok(at[1]))
+        return POISON;
+    DType t = promote_types(ox_dtype(at[0]), ox_dtype(at[1]));
+    for (int k = 0; k < 2; k++)
+        at[k] = of_type(op, at[k], t);
     if (!need_rank(op, at[0], 2, &r[0]) || !need_rank(op, at[1], 2, &r[1]))
         return POISON;
     rank = r[0] > r[1] ? r[0] : r[1];
@@ -879,8 +885,7 @@ OP_ROWS(linalg)
           "aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor");
     LOWER(lower_cross, "default(self, other)", PLAIN,
           "aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor");
-    LOWER(lower_kron, "default(self, other)", PLAIN,
-          "aten::kron(Tensor self, Tensor other) -> Tensor");
+    LOWER(lower_kron, NULL, PLAIN, "aten::kron(Tensor self, Tensor other) -> Tensor");
     LOWER(lower_vecdot, NULL, PLAIN,
           "aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor");
     LOWER(lower_cov, "int-to-float(self, aweights)", PLAIN,
