@@ -263,6 +263,13 @@ static Ox lower_extreme(Op *op)
     return reduced_axes(op, x, &axes, &keep) ? extreme(op, op->row->text, x, &axes, keep) : POISON;
 }
 
+/* Is an empty list of axes given? To any and all these are no axes, to the other reductions
+ * all of them. */
+static bool over_no_axes(Op *op)
+{
+    return has_param(op, "dim") && arg_given(op, "dim") && arg_ints(op, "dim").n == 0;
+}
+
 /* any and all are ReduceMax and ReduceMin of 0 and 1, in int32. Of no elements those give the
  * lowest and the highest int, so `> 0` is right for both: any of nothing is false, all of nothing
  * true. In PyTorch a uint8 tensor gives uint8 here. */
@@ -274,6 +281,8 @@ static Ox lower_any_all(Op *op)
     if (!reduced_axes(op, x, &axes, &keep))
         return POISON;
     Ox some = ox_cast(op->g, x, DT_BOOL);
+    if (over_no_axes(op))
+        return ox_dtype(x) == DT_UINT8 ? ox_cast(op->g, some, DT_UINT8) : some;
     Ox one = ox_cast(op->g, some, DT_INT32);
     Ox most = reduce(op, op->row->text, one, &axes, keep);
     Ox zero = number_like(op, 0, one);
