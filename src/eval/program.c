@@ -82,6 +82,18 @@ StmtMeta *stmt_meta(Ctx *cx, Stmt *s)
     return MUTABLE(StmtMeta, s->meta);
 }
 
+void class_set_fields(Ctx *cx, ClassDef *c, Field *field, size_t n)
+{
+    Str *names = new_array(cx, Str, n);
+    if (!names)
+        return;
+    for (size_t i = 0; i < n; i++)
+        names[i] = field[i].name;
+    c->field = field;
+    c->field_name = names;
+    c->n_field = (uint32_t)n;
+}
+
 bool stmt_has_blocks(const Stmt *s)
 {
     return s->kind == S_IF || s->kind == S_FOR || s->kind == S_WHILE || s->kind == S_WITH;

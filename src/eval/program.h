@@ -223,6 +223,7 @@ typedef struct ClassDef {
     Str plain;    /* without ___torch_mangle_N */
     ClassKind kind;
     Field *field;
+    const Str *field_name; /* the names alone, for the objects of the class */
     uint32_t n_field;
     Map field_index; /* name -> index + 1 */
     Map method;      /* name -> Function* */
@@ -315,7 +316,8 @@ Expr *expr_new(Ctx *cx, ExprKind kind);  /* a kind that it gets later must not h
 Stmt *stmt_new(Ctx *cx, StmtKind kind);  /* the same; with an empty meta */
 Stmt *stmt_copy(Ctx *cx, const Stmt *s); /* of one that lies on the C stack: with an empty meta */
 StmtMeta *stmt_meta(Ctx *cx, Stmt *s);   /* its own, to be filled in */
-bool stmt_has_blocks(const Stmt *s);     /* body and other, of which one may be empty */
+void class_set_fields(Ctx *cx, ClassDef *c, Field *field, size_t n); /* none without memory */
+bool stmt_has_blocks(const Stmt *s); /* body and other, of which one may be empty */
 
 /* ---- code_text.c ---- */
 

@@ -129,6 +129,10 @@ typedef struct SavedTensor {
     Str name;                  /* "layer1.0.conv1.weight" */
     int64_t lo, hi;            /* elements [lo, hi) of the storage */
     const SavedQuant *quant;   /* NULL: the file has a tensor of another kind */
+    /* Of one evaluation: the tensor made of it, and the memory that all have which are `same` as
+     * it; NULL: not yet. */
+    Tensor *tensor;
+    Storage *memory;
 } SavedTensor;
 static inline bool saved_by_channel(const SavedTensor *t)
 {
@@ -156,9 +160,8 @@ typedef struct TorchScript {
     Map storages, other_storages;
     /* of one evaluation, in the run arena: forgotten by build_root */
     Graph *g;
-    Map values; /* Pickle -> what was made of it, as a number of `made` from 1 on */
+    Map values; /* Pickle -> what was made of it but for tensors, a number of `made` from 1 on */
     VEC(Value) made;
-    Map cells; /* SavedTensor -> Storage */
 } TorchScript;
 
 /* A code record, parsed once. NULL when it is not there (no error), or failed. */

@@ -82,7 +82,12 @@ static bool dotted(Parser *p, Str *out)
 
 static const TypeExpr *make_type(Parser *p, Str name, size_t from)
 {
+    bool simple = p->types.n == from;
+    if (simple && p->last_type && p->last_type->name == name)
+        return p->last_type;
     TypeExpr *t = new(p->cx, TypeExpr);
+    if (simple)
+        p->last_type = t;
     t->name = name;
     t->n = (uint32_t)(p->types.n - from);
     t->args = copy_last(p, p->types.at, from, &t->n, sizeof *p->types.at);

@@ -412,8 +412,7 @@ static Pickle *finish_module(Legacy *l, ModuleDef *m)
 {
     ClassDef *c = m->def;
     c->kind = CLASS_MODULE;
-    c->field = m->fields.at;
-    c->n_field = (uint32_t)m->fields.n;
+    class_set_fields(l->cx, c, m->fields.at, m->fields.n);
     c->parameter = m->parameters.at;
     c->n_parameter = (uint32_t)m->parameters.n;
     c->buffer = m->buffers.at;
@@ -509,8 +508,7 @@ static bool learn_fields(Legacy *l, ClassDef *c)
         if (!vec_push(l->cx, &fields, (Field){ .name = s->attr }))
             return false;
     }
-    c->field = fields.at;
-    c->n_field = (uint32_t)fields.n;
+    class_set_fields(l->cx, c, fields.at, fields.n);
     return true;
 }
 

@@ -120,10 +120,10 @@ static ClassDef *torchbind_class(Ctx *cx, Str qualname)
     ClassDef *c = new(cx, ClassDef);
     c->qualname = c->plain = qualname;
     c->kind = CLASS_TORCHBIND;
-    c->field = new(cx, Field);
-    c->n_field = 1;
-    c->field[0].name = str_of(cx, "state");
-    map_put(cx, &c->field_index, c->field[0].name, (void *)1);
+    Field *field = new(cx, Field);
+    field->name = str_of(cx, "state");
+    map_put(cx, &c->field_index, field->name, (void *)1);
+    class_set_fields(cx, c, field, 1);
     return c;
 }
 

@@ -599,8 +599,7 @@ static ClassDef *class(Parser *p)
         if (!next(p))
             return NULL;
     }
-    m.def->field = m.fields.at;
-    m.def->n_field = (uint32_t)m.fields.n;
+    class_set_fields(p->cx, m.def, m.fields.at, m.fields.n);
     return m.def;
 }
 

@@ -41,6 +41,7 @@ typedef struct Parser {
     const Str *word;                         /* by W_COUNT's enum */
     const Map *builtin, *refused, *reserved; /* name -> itself */
     Map aten;                                /* "add" -> "aten::add" */
+    const TypeExpr *last_type;               /* without arguments: fields are mostly of one class */
     /* Lists in the making, of all nesting levels: each takes what it pushed. */
     VEC(Expr *) exprs;
     VEC(Arg) args;

@@ -85,6 +85,10 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
     SavedTensor *t = ts_tensor(b->cx, b->ts, p, b->dir);
     if (!t)
         return false;
+    if (t->tensor) {
+        *out = (Value){ .tag = V_TENSOR, .t = t->tensor };
+        return true;
+    }
     if (t->why)
         return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s,
                     t->st ? t->st->type_name->s : "sparse", t->why);
@@ -92,17 +96,16 @@ static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
     made->kind = t->st->quantised ? QUANT : PLAIN;
     if (t->st->quantised)
         made->quant = quant_info(b, t);
-    Storage *st = map_get(&b->ts->cells, t->same);
-    if (!st) {
-        st = made->st;
-        st->name = shown_name(t->same, path);
-        st->state = true;
-        st->shared_bytes = t->shared_bytes;
-        map_put(b->cx, &b->ts->cells, t->same, st);
+    if (!t->same->memory) {
+        t->same->memory = made->st;
+        made->st->name = shown_name(t->same, path);
+        made->st->state = true;
+        made->st->shared_bytes = t->shared_bytes;
     }
-    made->st = st;
+    made->st = t->same->memory;
+    t->tensor = made;
     *out = (Value){ .tag = V_TENSOR, .t = made };
-    return !ctx_failed(b->cx) && remember(b, p, *out);
+    return !ctx_failed(b->cx);
 }
 
 static Str item_path(Ctx *cx, Str path, size_t i)
@@ -151,16 +154,6 @@ static const ClassDef *named_tuple(Builder *b, const TypeExpr *t, size_t n)
     return c && c->kind == CLASS_NAMEDTUPLE && c->n_field == n ? c : NULL;
 }
 
-static const Str *field_names(Ctx *cx, const ClassDef *c)
-{
-    Str *names = new_array(cx, Str, c->n_field);
-    if (!names)
-        return NULL;
-    for (uint32_t i = 0; i < c->n_field; i++)
-        names[i] = c->field[i].name;
-    return names;
-}
-
 static bool build_tuple(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Value *out)
 {
     const ClassDef *nt = named_tuple(b, t, p->seq.n);
@@ -174,7 +167,7 @@ static bool build_tuple(Builder *b, const Pickle *p, const TypeExpr *t, Str path
     *out = val_tuple(b->cx, items, (int64_t)p->seq.n);
     if (nt && out->tag == V_TUPLE) {
         out->tuple->type = nt->plain;
-        out->tuple->fields = field_names(b->cx, nt);
+        out->tuple->fields = nt->field_name;
     }
     return pickle_is_ints(p) || remember(b, p, *out);
 }
@@ -284,7 +277,7 @@ static bool build_call(Builder *b, const Pickle *p, Str path, Value *out)
 
 static Obj *new_object(Builder *b, const ClassDef *c, Str path)
 {
-    Obj *o = obj_new(b->cx, c, c->n_field, field_names(b->cx, c), path);
+    Obj *o = obj_new(b->cx, c, c->n_field, c->field_name, path);
     if (!o)
         return NULL;
     for (int64_t i = 0; i < o->n; i++)
@@ -420,9 +413,22 @@ static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Valu
     }
 }
 
+static void forget_tensors(const Map *storages)
+{
+    for (size_t i = 0; i < storages->n; i++) {
+        const SavedStorage *st = storages->at[i].val;
+        for (SavedTensor *t = st->newest; t; t = t->older) {
+            t->tensor = NULL;
+            t->memory = NULL;
+        }
+    }
+}
+
 void ts_forget_values(TorchScript *ts)
 {
-    ts->values = ts->cells = (Map){ 0 };
+    forget_tensors(&ts->storages);
+    forget_tensors(&ts->other_storages);
+    ts->values = (Map){ 0 };
     ts->made.at = NULL;
     ts->made.n = ts->made.cap = 0;
 }
@@ -434,9 +440,9 @@ static void give_values(Ctx *cx, TorchScript *ts)
     if (ts->legacy)
         return;
     map_give(cx, &ts->values);
-    map_give(cx, &ts->cells);
     mem_give(cx, ts->made.at, ts->made.cap * sizeof *ts->made.at);
-    ts_forget_values(ts);
+    ts->made.at = NULL;
+    ts->made.n = ts->made.cap = 0;
 }
 
 static void forget_data(Ctx *cx, Program *p)
