@@ -175,6 +175,9 @@ JsonTag json_next(Json *j);       /* in an object: key string, then its value, .
 Str json_string(Json *j);         /* the last J_STRING, unescaped and interned */
 MUST_USE bool json_skip(Json *j); /* the value that comes next, whole */
 void json_forget(Ctx *cx, JsonEnds *e);
+/* The text from *from up to here was read, and is at most skipped from now on: its memory goes, in
+ * large pieces. *from becomes where the next piece begins. */
+void json_discard(const Json *j, size_t *from);
 /* Typed helpers: false after an error that names record, byte and what was expected. */
 MUST_USE bool json_enter_object(Json *j);
 MUST_USE bool json_enter_array(Json *j);

@@ -599,6 +599,16 @@ void json_forget(Ctx *cx, JsonEnds *e)
     *e = (JsonEnds){ 0 };
 }
 
+/* Values are skipped without a look into them only where their ends are known. */
+void json_discard(const Json *j, size_t *from)
+{
+    enum { PIECE = 4 << 20 };
+    if (!j->ends || j->at > j->ends->known || j->at - *from < PIECE)
+        return;
+    mem_discard(j->text.p + *from, j->at - *from);
+    *from = j->at;
+}
+
 /* ---- typed helpers ---- */
 
 bool json_enter_object(Json *j)

@@ -425,6 +425,12 @@ void mem_give(Ctx *cx, const void *p, size_t n)
         block_free(b);
 }
 
+void mem_discard(const void *p, size_t n)
+{
+    forbid(p, n);
+    sys_discard(MUTABLE(uint8_t, p), n);
+}
+
 /* A failure comes before the block moves: the error's strings and places may lie in the block. */
 static void *block_grow(Ctx *cx, Block *b, size_t size)
 {

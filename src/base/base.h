@@ -73,6 +73,8 @@ void scratch_end(Ctx *cx, ArenaMark m);
  * are not set; NULL as mem_array. mem_give: an array of so many bytes that is not used again. */
 void *mem_grow(Ctx *cx, void *old, size_t n, size_t more, size_t size);
 void mem_give(Ctx *cx, const void *p, size_t bytes);
+/* So many bytes of an array are not looked at any more, though the array is. */
+void mem_discard(const void *p, size_t bytes);
 
 /* Memory of the whole conversion, across restarts: the archive's index, parsed programs, strings,
  * facts. keep_begin makes new/new_array/vec_push/map_put take it until keep_end; they nest. */

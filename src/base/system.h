@@ -106,6 +106,8 @@ uint8_t *sys_pages(size_t n);
 uint8_t *sys_map(size_t n);
 uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n);
 void sys_unmap(uint8_t *p, size_t n);
+/* Pages that lie wholly in these n bytes, of sys_map or malloc, go back to the system. */
+void sys_discard(uint8_t *p, size_t n);
 #else
 enum { SYS_MAPS = 0 };
 static inline uint8_t *sys_pages(size_t n)
@@ -124,6 +126,7 @@ static inline uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n)
     return NULL;
 }
 static inline void sys_unmap(uint8_t *p, size_t n) { (void)p, (void)n; }
+static inline void sys_discard(uint8_t *p, size_t n) { (void)p, (void)n; }
 #endif
 /* The first place of a text in memory, the last place of a byte; NULL: there is none. */
 const void *sys_find(const void *in, size_t n_in, const void *what, size_t n);

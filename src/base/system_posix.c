@@ -380,6 +380,14 @@ uint8_t *sys_map_grow(uint8_t *p, size_t old, size_t n)
 }
 
 void sys_unmap(uint8_t *p, size_t n) { munmap(p, n); }
+
+void sys_discard(uint8_t *p, size_t n)
+{
+    uint8_t *end = (uint8_t *)((uintptr_t)(p + n) & ~(uintptr_t)(SYS_PAGE - 1));
+    p = (uint8_t *)(((uintptr_t)p + SYS_PAGE - 1) & ~(uintptr_t)(SYS_PAGE - 1));
+    if (p < end)
+        (void)!madvise(p, (size_t)(end - p), MADV_DONTNEED);
+}
 #endif
 
 const void *sys_find(const void *in, size_t n_in, const void *what, size_t n)

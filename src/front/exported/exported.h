@@ -93,6 +93,7 @@ typedef struct ExScope {
     ExFunction *fn;
     Map slots;           /* name -> slot + 1 */
     Map types;           /* name -> Recorded */
+    bool whole;          /* the graph of the program, whose text is read once */
     bool repeated;       /* a graph that may run more than once, or not at all */
     DType autocast;      /* of the region that it stands in; DT_NONE outside */
     struct ExVmap *vmap; /* around the next node; NULL outside */

@@ -207,9 +207,13 @@ bool ex_read_graph(ExScope *s, Json *j, ExGraph *out, const ExOperands *operands
     Json *outputs = &p.at[G_OUTPUTS];
     if (!json_enter_array(nodes))
         return false;
-    while (json_more(nodes))
+    size_t from = nodes->at;
+    while (json_more(nodes)) {
         if (!ex_node(s, nodes))
             return false;
+        if (s->whole && !s->vmap)
+            json_discard(nodes, &from);
+    }
     if (s->vmap)
         return ex_bad(s->x, nodes, "a vmap that does not end");
     if (nodes->failed || !json_enter_array(outputs))
@@ -230,7 +234,7 @@ bool ex_graph(Exported *x, Json *j)
         return ex_bad(x, j, "a second graph");
     x->fn = new(x->cx, ExFunction);
     ex_slot(x, x->fn, str_of(x->cx, "self"));
-    ExScope s = { .x = x, .fn = x->fn };
+    ExScope s = { .x = x, .fn = x->fn, .whole = true };
     if (!ex_read_graph(&s, j, &g, NULL))
         return false;
     for (size_t i = 0; i < g.inputs.n; i++)

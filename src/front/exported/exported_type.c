@@ -279,9 +279,13 @@ bool ex_tensor_values(ExScope *s, Json *j)
     ExTensor t;
     if (!json_enter_object(j))
         return false;
-    while (json_key(j, &name))
+    size_t from = j->at;
+    while (json_key(j, &name)) {
         if (!ex_tensor_meta(s->x, j, &t) || !add_type(s, j, name, &t.type))
             return false;
+        if (s->whole)
+            json_discard(j, &from);
+    }
     return !j->failed;
 }
 
