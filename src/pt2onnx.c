@@ -344,12 +344,13 @@ static Graph *evaluated(Session *s, Program *p)
 }
 
 /* Behind the evaluation: neither what tidies the graph nor what writes the model reads what the
- * file says of the program. */
+ * file says of the program, nor the values of the run. */
 static void forget_program(Session *s)
 {
     s->program = NULL;
     phase_forget(s->cx, PHASE_PICKLES);
     phase_forget(s->cx, PHASE_PROGRAM);
+    phase_forget(s->cx, PHASE_VALUES);
 }
 
 /* Makes g the graph that is written: tidied and legalised, then renamed as the options say. False

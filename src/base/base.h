@@ -88,6 +88,7 @@ typedef enum {
     PHASE_NONE,
     PHASE_PICKLES, /* saved values, of which an evaluation makes its objects */
     PHASE_PROGRAM, /* statements, expressions, classes: what writes the model reads none of it */
+    PHASE_VALUES,  /* tensors, storages, objects of one evaluation: the same */
     PHASES
 } Phase;
 typedef struct PhaseAround {

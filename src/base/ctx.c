@@ -43,6 +43,7 @@ void ctx_restart(Ctx *cx)
 {
     arena_reset(cx->run, (ArenaMark){ 0 });
     arena_reset(cx->scratch, (ArenaMark){ 0 });
+    phase_forget(cx, PHASE_VALUES);
     cx->error = (Error){ .code = E_NONE };
     cx->refusals.n = 0;
     cx->notes.n = cx->kept_notes;

@@ -232,7 +232,7 @@ static void touch_mark(Ctx *cx, const Tensor *mark)
 static Tensor *mark_of(Ctx *cx, Tensor **mark, uint64_t created)
 {
     if (!*mark) {
-        *mark = new(cx, Tensor);
+        *mark = new_value(cx, Tensor);
         **mark = (Tensor){ .st = storage_new(cx, NULL) };
         (*mark)->st->created = created;
     }
@@ -289,6 +289,16 @@ void obj_set(Ctx *cx, Obj *o, int64_t i, Value v)
     set_cell(cx, &o->slot[i], o->created, v);
 }
 
+void *mem_values(Ctx *cx, size_t n, size_t size)
+{
+    if (cx->keeping)
+        return mem_array(cx, n, size);
+    PhaseAround around = phase_begin(cx, PHASE_VALUES);
+    void *p = mem_array(cx, n, size);
+    phase_end(cx, around);
+    return p;
+}
+
 /* o with these n cells, none of them assigned; slot is NULL where there is no memory for them. */
 static Obj *obj_begin(Ctx *cx, Obj *o, Cell *slot, int64_t n, const Str *names)
 {
@@ -300,8 +310,8 @@ static Obj *obj_begin(Ctx *cx, Obj *o, Cell *slot, int64_t n, const Str *names)
 
 Obj *obj_new(Ctx *cx, const struct ClassDef *cls, int64_t n, const Str *names, Str path)
 {
-    Cell *slot = new_array(cx, Cell, n);
-    Obj *o = obj_begin(cx, new(cx, Obj), slot, n, names);
+    Cell *slot = mem_values(cx, (size_t)n, sizeof *slot);
+    Obj *o = obj_begin(cx, new_value(cx, Obj), slot, n, names);
     o->cls = cls;
     o->path = path;
     return o;
@@ -885,7 +895,7 @@ Value *dict_values(Ctx *cx, const Dict *d, int64_t *n)
 
 Storage *storage_new(Ctx *cx, Ox v)
 {
-    Storage *st = new(cx, Storage);
+    Storage *st = new_value(cx, Storage);
     *st = (Storage){ .now = v, .created = tick(cx) };
     return st;
 }

@@ -12,6 +12,10 @@
 
 /* ---- making what can be written (empty when there is no memory: the context has failed) ---- */
 
+/* Memory for values, which goes with the evaluation; what a reader keeps stays. As mem_array. */
+void *mem_values(Ctx *cx, size_t n, size_t size);
+#define new_value(cx, T) ((T *)mem_values((cx), 1, sizeof(T)))
+
 List *list_new(Ctx *cx, int64_t cap, Str elem); /* empty, with room for cap items */
 Dict *dict_new(Ctx *cx, Str type);
 /* n slots of V_UNINIT. cls, names and path: see Obj; not copied. */

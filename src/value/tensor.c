@@ -10,7 +10,7 @@
 
 Tensor *tensor_new(Ctx *cx, Ox v)
 {
-    Tensor *t = new(cx, Tensor);
+    Tensor *t = new_value(cx, Tensor);
     Storage *st = storage_new(cx, v);
     *t = (Tensor){
         .st = st, .read = v, .read_version = st->version, .kind = PLAIN, .contiguous = YES
@@ -33,7 +33,7 @@ Tensor *tensor_saved(Ctx *cx, Ox v, const Const *k)
 
 Tensor *tensor_alias(Ctx *cx, Tensor *t)
 {
-    Tensor *a = new(cx, Tensor);
+    Tensor *a = new_value(cx, Tensor);
     *a = *t;
     a->number = false;
     return a;
@@ -325,7 +325,7 @@ Tensor *tensor_view(Ctx *cx, Tensor *base, const View *view, Ox read)
 {
     if (!ox_ok(read))
         return tensor_new(cx, POISON);
-    Tensor *t = new(cx, Tensor);
+    Tensor *t = new_value(cx, Tensor);
     *t = (Tensor){ .st = base->st,
                    .read = read,
                    .read_version = base->st->version,
