@@ -392,14 +392,24 @@ static Value plain_text(Ctx *cx, Value v)
     return v.tag == V_TUPLE ? val_tuple(cx, items, n) : val_list(cx, items, n, "str");
 }
 
+static bool makes_text(Str name)
+{
+    return str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") ||
+        str_is(name, "aten::percentFormat");
+}
+
+static bool passes_text(Str name)
+{
+    return str_is(name, "aten::add") || str_is(name, "aten::join") || str_is(name, "prim::Print") ||
+        str_is(name, "print") || str_is(name, "aten::warn");
+}
+
 /* Operators that make texts, or only pass them on. NOT_MINE: no argument makes the result a text of
  * this kind. */
 static Outcome text_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
 {
-    bool makes = str_is(name, "aten::str") || str_is(name, "str") || str_is(name, "aten::format") ||
-        str_is(name, "aten::percentFormat");
-    bool passes = str_is(name, "aten::add") || str_is(name, "aten::join") ||
-        str_is(name, "prim::Print") || str_is(name, "print") || str_is(name, "aten::warn");
+    bool makes = makes_text(name);
+    bool passes = passes_text(name);
     bool staged = false;
     for (size_t i = 0; i < n && (makes || passes) && !staged; i++)
         staged = makes ? is_given_by_name(ev->cx, args[i].v)
@@ -455,12 +465,6 @@ static bool has_poison(const OpArg *args, size_t n)
         if (is_poison(args[i].v))
             return true;
     return false;
-}
-
-/* Is the result of this operator poison before it is called? */
-static bool poison_flows(Str name, const OpArg *args, size_t n)
-{
-    return n > 0 && (args[0].v.tag == V_POISON || (!is_container_op(name) && has_poison(args, n)));
 }
 
 /* False, after an error, where an argument or an item of a list may not be read. */
@@ -584,10 +588,17 @@ static uint32_t parts_wanted(const Stmt *s)
 
 /* ---- who is asked in turn ---- */
 
+/* What the name of an operator tells of its calls, found when it is first called. */
+typedef struct OpTraits {
+    uint32_t asked;    /* bit i: asked[i] may take them */
+    bool of_container; /* is_container_op() */
+} OpTraits;
+
 /* One call of an operator. */
 typedef struct OpUse {
     Eval *ev;
     const Expr *e;
+    const OpTraits *traits;
     Str name;
     const OpArg *args;
     size_t n;
@@ -595,22 +606,26 @@ typedef struct OpUse {
     Value *out;
 } OpUse;
 
+static bool is_raise(Str name) { return str_is(name, "prim::RaiseException"); }
+
 static Outcome ask_raise(OpUse *u)
 {
-    if (!str_is(u->name, "prim::RaiseException"))
-        return NOT_MINE;
     return outcome_of(eval_raise(u->ev, op_raise_message(u->ev->cx, u->args, u->n)));
 }
 
 static Outcome ask_choice(OpUse *u) { return choice_op(u->ev, u->name, u->args, u->n, u->out); }
+
+static bool is_text_op(Str name) { return makes_text(name) || passes_text(name); }
 static Outcome ask_text(OpUse *u) { return text_op(u->ev, u->name, u->args, u->n, u->out); }
 
 /* `x is None` of what the running model decides, and x once that has been asked. */
 static Outcome ask_optional(OpUse *u)
 {
+    Value x = u->n ? u->args[0].v : val_none();
+    if (x.tag != V_MAYBE && x.tag != V_LIST)
+        return NOT_MINE;
     bool is = str_is(u->name, "aten::__is__");
     bool is_not = str_is(u->name, "aten::__isnot__");
-    Value x = u->n ? u->args[0].v : val_none();
     if (u->n == 2 && (is || is_not) && x.tag == V_MAYBE && u->args[1].v.tag == V_NONE)
         *u->out = is_not ? val_present(x) : val_not(u->ev->g, val_present(x));
     else if (u->n == 2 && (is || is_not) && x.tag == V_LIST && u->args[1].v.tag == V_NONE)
@@ -627,8 +642,8 @@ static Outcome ask_optional(OpUse *u)
 /* FAILED where an argument may not be read. What is asked before this takes such arguments. */
 static Outcome ask_unset(OpUse *u)
 {
-    bool set = is_container_op(u->name) ? containers_are_readable(u->ev, u->name, u->args, u->n)
-                                        : args_are_set(u->ev, u->args, u->n);
+    bool set = u->traits->of_container ? containers_are_readable(u->ev, u->name, u->args, u->n)
+                                       : args_are_set(u->ev, u->args, u->n);
     if (!set)
         return FAILED;
     /* also for an operator on a container, such as len of a text */
@@ -637,26 +652,31 @@ static Outcome ask_unset(OpUse *u)
     return NOT_MINE;
 }
 
+/* Poison, or an operator that reads poison. */
 static Outcome ask_poison(OpUse *u)
 {
-    if (!poison_flows(u->name, u->args, u->n))
+    bool itself = u->n > 0 && u->args[0].v.tag == V_POISON;
+    if (!itself && (u->traits->of_container || !has_poison(u->args, u->n)))
         return NOT_MINE;
     *u->out = val_poison();
     return DONE;
 }
 
+static bool is_wait(Str name) { return str_is(name, "aten::wait"); }
+
 static Outcome ask_wait(OpUse *u)
 {
-    if (!str_is(u->name, "aten::wait") || u->n != 1 || u->args[0].v.tag != V_FUTURE)
+    if (u->n != 1 || u->args[0].v.tag != V_FUTURE)
         return NOT_MINE;
     *u->out = *u->args[0].v.future;
     return DONE;
 }
 
+static bool is_higher_order(Str name) { return str_starts(name, "higher_order::"); }
+
 static Outcome ask_higher_order(OpUse *u)
 {
-    return str_starts(u->name, "higher_order::") ? higher_order(u->ev, u->e, u->args, u->n, u->out)
-                                                 : NOT_MINE;
+    return higher_order(u->ev, u->e, u->args, u->n, u->out);
 }
 
 static Outcome ask_stacked(OpUse *u) { return stacked_op(u->ev, u->name, u->args, u->n, u->out); }
@@ -673,6 +693,8 @@ static Outcome ask_builtin(OpUse *u) { return builtin_call(u->ev, u->name, u->ar
 static Outcome ask_writes(OpUse *u)
 {
     Ctx *cx = u->ev->cx;
+    if (!u->e->writes && !gives_nothing(u->s))
+        return NOT_MINE;
     bool custom = cx->opt && cx->opt->unknown_custom;
     bool exists = op_exists(cx, u->e->op);
     return (exists || custom) && loses_writes(u->ev, u->e, u->s) ? FAILED : NOT_MINE;
@@ -705,19 +727,52 @@ static Outcome ask_operator(OpUse *u)
     return loses_result(ev, u->e, u->s, *u->out) ? FAILED : outcome_done(ev->cx);
 }
 
-static Outcome (*const asked[])(OpUse *u) = {
-    ask_raise,        ask_choice,  ask_text,  ask_optional, ask_unset,  ask_poison,  ask_wait,
-    ask_higher_order, ask_stacked, ask_parts, ask_builtin,  ask_writes, ask_unknown, ask_operator,
+/* In this order. may: can it take calls of this name? NULL: only their arguments tell. */
+static const struct {
+    Outcome (*ask)(OpUse *u);
+    bool (*may)(Str name);
+} asked[] = {
+    { ask_raise, is_raise },
+    { ask_choice, NULL },
+    { ask_text, is_text_op },
+    { ask_optional, NULL },
+    { ask_unset, NULL },
+    { ask_poison, NULL },
+    { ask_wait, is_wait },
+    { ask_higher_order, is_higher_order },
+    { ask_stacked, NULL },
+    { ask_parts, is_cut },
+    { ask_builtin, builtin_named },
+    { ask_writes, NULL },
+    { ask_unknown, NULL },
+    { ask_operator, NULL },
 };
+
+/* Found once for each operator, and kept. */
+static const OpTraits *traits_of(Ctx *cx, Operator *op)
+{
+    if (op->traits)
+        return op->traits;
+    keep_begin(cx);
+    OpTraits *t = new(cx, OpTraits);
+    keep_end(cx);
+    t->of_container = is_container_op(op->name);
+    for (size_t i = 0; i < COUNT(asked); i++)
+        if (!asked[i].may || asked[i].may(op->name))
+            t->asked |= (uint32_t)1 << i;
+    return op->traits = t;
+}
 
 /* Runs the operator e with these arguments: the first of asked[] that takes it gives the result.
  * False after an error. */
 static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Value *out)
 {
-    OpUse u = { ev, e, e->op->name, args, e->n_args, s, out };
+    const OpTraits *t = traits_of(ev->cx, e->op);
+    OpUse u = { ev, e, t, e->op->name, args, e->n_args, s, out };
     Outcome r = NOT_MINE;
     for (size_t i = 0; r == NOT_MINE && i < COUNT(asked); i++)
-        r = asked[i](&u);
+        if (t->asked >> i & 1)
+            r = asked[i].ask(&u);
     return r == DONE && !ctx_failed(ev->cx);
 }
 

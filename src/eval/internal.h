@@ -76,8 +76,8 @@ typedef struct Eval {
  * NOT_MINE: no such builtin, or not for these arguments (aten::add of tensors): op_call takes it.
  */
 Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
-/* Is there any builtin of this name? For the scan that lists all unsupported operators. */
-bool builtin_exists(Ctx *cx, Str name);
+/* Is there any builtin of this name? */
+bool builtin_named(Str name);
 /* self.name(args) where self is a tensor (tolist, ..), list, dict or string. */
 Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
 

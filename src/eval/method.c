@@ -90,7 +90,7 @@ Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n,
     if (n)
         memcpy(all + 1, args, n * sizeof *args);
     Outcome r = stacked_op(ev, op, all, n + 1, out);
-    if (r == NOT_MINE && builtin_exists(ev->cx, op))
+    if (r == NOT_MINE)
         r = builtin_call(ev, op, all, n + 1, out);
     if (r != NOT_MINE)
         return r;

@@ -86,8 +86,8 @@ struct Expr {
         };
         struct { /* CALL, OP */
             union {
-                Expr *callee;       /* CALL */
-                const Operator *op; /* OP */
+                Expr *callee; /* CALL */
+                Operator *op; /* OP */
             };
             Str overload; /* NULL: the arguments decide */
             Arg *args;

@@ -7,7 +7,8 @@
 /* There is one for each name of a context. What it means is found when it is first asked for. */
 typedef struct Operator {
     Str name;
-    struct Entry *entry; /* what table.c has of it */
+    struct Entry *entry;           /* what table.c has of it */
+    const struct OpTraits *traits; /* what eval/call.c knows of it */
 } Operator;
 /* Of a name that nothing defines too. */
 Operator *op_find(Ctx *cx, Str name);

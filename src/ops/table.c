@@ -229,7 +229,7 @@ static Entry *entry(Ctx *cx, Str name)
     const NameItem *at = names_find(&op_names, name->s, name->len, &n);
     keep_begin(cx);
     Entry *e = new(cx, Entry);
-    e->op = (Operator){ name, e };
+    e->op = (Operator){ .name = name, .entry = e };
     for (size_t i = 0; i < n; i++)
         add_candidate(cx, e, at[i]);
     map_put(cx, &t->entries, name, e);

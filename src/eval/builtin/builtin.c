@@ -81,8 +81,6 @@ const char *builtin_of_word(const char *word)
     return NULL;
 }
 
-bool builtin_exists(Ctx *cx, Str name) { return rows_of(cx, name) != NULL; }
-
 /* ---- kinds ---- */
 
 /* Is v of the kind that this letter of a row names? Lists and dicts only where all they hold is
@@ -220,6 +218,15 @@ static Outcome no_row(Ctx *cx, Str name, const OpArg *args, size_t n)
         fail(cx, E_VALUE, "%s does not take (%s)", name->s, buf_done(&kinds)->s);
     }
     return FAILED;
+}
+
+bool builtin_named(Str name)
+{
+    size_t n;
+    const char *op = builtin_of_word(name->s);
+    op = op ? op : name->s;
+    names_find(&builtin_names, op, strlen(op), &n);
+    return n > 0;
 }
 
 Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)

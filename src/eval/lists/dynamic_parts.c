@@ -237,9 +237,9 @@ static Str plain_name(Ctx *cx, Str name, bool *copies)
     return str_of(cx, "");
 }
 
-static bool is_cut(const char *name)
+bool is_cut(Str name)
 {
-    return strstr(name, "unbind") || strstr(name, "chunk") || strstr(name, "split");
+    return strstr(name->s, "unbind") || strstr(name->s, "chunk") || strstr(name->s, "split");
 }
 
 /* unbind along an axis of unknown size: the list is as long as the axis. */
@@ -268,7 +268,7 @@ Outcome dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t 
 {
     Ctx *cx = ev->cx;
     Cut c = { .ev = ev, .wanted = wanted };
-    if (!is_cut(name->s) || argument(args, n, SIZE_MAX, "out", val_none()).tag != V_NONE)
+    if (!is_cut(name) || argument(args, n, SIZE_MAX, "out", val_none()).tag != V_NONE)
         return NOT_MINE;
     Str plain = plain_name(cx, name, &c.copies);
     if (str_is(plain, "unbind"))

@@ -13,6 +13,8 @@ typedef struct PartsOf {
     Dim each, count;
 } PartsOf;
 
+/* May dynamic_parts() take calls of this name? */
+bool is_cut(Str name);
 /* An operator that gives a list of parts whose number is not known. wanted: how many parts the
  * statement unpacks; 0: that is not known. NOT_MINE: any other call. */
 MUST_USE Outcome dynamic_parts(Eval *ev, Str name, const OpArg *args, size_t n, uint32_t wanted,

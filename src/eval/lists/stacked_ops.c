@@ -738,50 +738,59 @@ static bool holds_symbolic(Ctx *cx, const List *l)
     return found;
 }
 
+static bool is_one_of(Str name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
 /* Does the operator look for a number in a list of numbers, where a comparison that only the
  * running model can make comes before the first item that is surely equal? */
 static bool seeks_symbolic(Ctx *cx, Str name, const List *l, const OpArg *args, size_t n)
 {
     static const char *const names[] = { "aten::__contains__", "aten::index", "aten::count",
                                          "aten::remove" };
-    bool seeks = false;
     bool all = str_is(name, "aten::count");
     bool found = false;
     bool symbolic = false;
-    bool numbers = l && n == 2 && val_is_plain_number(args[1].v);
-    for (size_t i = 0; i < COUNT(names); i++)
-        seeks = seeks || str_is(name, names[i]);
-    if (seeks)
-        for (int64_t i = 0; numbers && i < l->n; i++) {
-            Value v = l->at[i].v;
-            numbers = val_is_plain_number(v);
-            symbolic = symbolic || (!found && (is_symbolic(cx, args[1].v) || is_symbolic(cx, v)));
-            found = found || (!all && !symbolic && val_equal(cx, v, args[1].v));
-        }
-    return seeks && numbers && symbolic;
+    bool numbers = n == 2 && val_is_plain_number(args[1].v) && is_one_of(name, names, COUNT(names));
+    for (int64_t i = 0; numbers && i < l->n; i++) {
+        Value v = l->at[i].v;
+        numbers = val_is_plain_number(v);
+        symbolic = symbolic || (!found && (is_symbolic(cx, args[1].v) || is_symbolic(cx, v)));
+        found = found || (!all && !symbolic && val_equal(cx, v, args[1].v));
+    }
+    return numbers && symbolic;
 }
 
-/* Must a list with items of its own become stacked for this operator? It is changed or cut at a
- * position that only the running model knows, or repeated so many times, or sorted by such
- * numbers, or searched for one. */
-static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
+/* Does the operator change or cut a list at a position that only the running model knows, or repeat
+ * it so many times? */
+static bool places_symbolic(Str name, const OpArg *args, size_t n)
 {
     static const char *const names[] = { "aten::insert", "aten::_set_item", "aten::pop",
                                          "aten::Delete", "aten::slice",     "aten::mul" };
-    bool sorts = str_is(name, "aten::sort") || str_is(name, "aten::sorted");
-    bool makes_tensor = str_is(name, "aten::tensor");
+    bool second = n > 1 && args[1].v.tag == V_SYMINT;
+    bool later = false;
+    for (size_t i = 2; i < n; i++)
+        later = later || args[i].v.tag == V_SYMINT;
+    return second ? is_one_of(name, names, COUNT(names)) : later && str_is(name, "aten::slice");
+}
+
+/* Must a list with items of its own become stacked for this operator? It is changed, cut or
+ * repeated by numbers that only the running model knows, or sorted by such, or searched for one. */
+static bool becomes_stacked(Eval *ev, Str name, const OpArg *args, size_t n, Stacked **out)
+{
     const List *list = n > 0 && args[0].v.tag == V_LIST ? args[0].v.list : NULL;
-    bool known = false;
-    bool symbolic = false;
     ItemType item;
     int64_t count;
-    for (size_t i = 0; i < COUNT(names); i++)
-        known = known || str_is(name, names[i]);
-    for (size_t i = 1; i < n && (i < 2 || str_is(name, "aten::slice")); i++)
-        symbolic = symbolic || args[i].v.tag == V_SYMINT;
-    if (!list || list->stacked ||
-        !((makes_tensor && holds_stacked(list)) || (sorts && holds_symbolic(ev->cx, list)) ||
-          (known && symbolic) || seeks_symbolic(ev->cx, name, list, args, n)))
+    if (!list || list->stacked)
+        return true;
+    bool sorts = str_is(name, "aten::sort") || str_is(name, "aten::sorted");
+    bool makes_tensor = str_is(name, "aten::tensor");
+    if (!((makes_tensor && holds_stacked(list)) || (sorts && holds_symbolic(ev->cx, list)) ||
+          places_symbolic(name, args, n) || seeks_symbolic(ev->cx, name, list, args, n)))
         return true;
     Value *at = list_values(ev->cx, list, &count);
     if (!at || count == 0 || !list_item_type(ev->cx, at, count, &item))
@@ -821,9 +830,9 @@ static size_t item_argument(Str name)
 /* The list among the arguments whose length ONNX decides, the first of two; NULL: there is none. */
 static Stacked *stacked_argument(Str name, const OpArg *args, size_t n)
 {
-    size_t item = item_argument(name);
     for (size_t i = 0; i < n; i++)
-        if (args[i].v.tag == V_LIST && args[i].v.list->stacked && (i == 0 || i != item))
+        if (args[i].v.tag == V_LIST && args[i].v.list->stacked &&
+            (i == 0 || i != item_argument(name)))
             return args[i].v.list->stacked;
     return NULL;
 }
