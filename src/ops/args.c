@@ -9,11 +9,10 @@
 static int find(Op *op, const char *name)
 {
     const Schema *s = op->call->schema;
-    for (int i = 0; i < s->n_param; i++)
-        if (str_is(s->param[i].name, name))
-            return i;
-    fail(op->cx, E_BUG, "%s has no parameter '%s'", s->text->s, name);
-    return -1;
+    int i = param_named(s, name);
+    if (i < 0)
+        fail(op->cx, E_BUG, "%s has no parameter '%s'", s->text->s, name);
+    return i;
 }
 
 Value arg_value(Op *op, const char *name)

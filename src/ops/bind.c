@@ -242,7 +242,7 @@ static bool bind_keywords(Binder *b, const Schema *s, const OpArg *args, size_t 
             continue;
         int i = param_index(s, args[k].name);
         if (i < 0 && str_is(args[k].name, "input")) /* PyTorch's Python spelling of self */
-            i = param_index(s, str_of(b->cx, "self"));
+            i = param_named(s, "self");
         if (i < 0)
             return mismatch(b, "it has no argument '%s'", args[k].name);
         if (given[i])
@@ -346,10 +346,15 @@ Candidate *bind_choose(Graph *g, Entry *e, Str overload, const OpArg *args, size
     return no_match(g->cx, e, e->op.name, args, n, why);
 }
 
+static bool is_complex(Value v)
+{
+    return v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype));
+}
+
 static WalkStep stop_at_complex(void *arg, Value v)
 {
     (void)arg;
-    if (v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype)))
+    if (is_complex(v))
         return WALK_STOP;
     return v.tag == V_TUPLE ? WALK_IN : WALK_PAST;
 }
@@ -360,7 +365,8 @@ Candidate *bind_twin(Ctx *cx, Candidate *c, const Value *bound)
 {
     bool any = false;
     for (int i = 0; i < c->schema->n_param; i++)
-        any |= val_walk_finds(cx, bound[i], stop_at_complex, NULL);
+        any |= bound[i].tag == V_TUPLE ? val_walk_finds(cx, bound[i], stop_at_complex, NULL)
+                                       : is_complex(bound[i]);
     const char *plain = strstr(c->schema->name->s, "::");
     Entry *e = any && plain ? table_find(cx, str_fmt(cx, "complex%s", plain)) : NULL;
     Candidate *twin = e ? exact(cx, e, c->schema->overload) : NULL;

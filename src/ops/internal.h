@@ -114,6 +114,7 @@ MUST_USE bool need_kernel(Op *op, const char *kernel, DType t, bool has);
 
 /* The parameter of this name; -1: none. */
 int param_index(const Schema *s, Str name);
+int param_named(const Schema *s, const char *name);
 
 /* rule_apply of a rule with the clause `function`: one node, whose function has the rule's formula
  * for its body (function.c). */

@@ -337,7 +337,7 @@ static bool column_params(Op *op, const char *column, int *out, int *n)
 /* The type that dtype= asks for: sum(x, dtype=..) and its like compute in it. DT_NONE: none. */
 static DType asked_dtype(Op *op)
 {
-    int i = param_index(op->call->schema, str_of(op->cx, "dtype"));
+    int i = param_named(op->call->schema, "dtype");
     if (i < 0 || op->call->schema->param[i].base != A_DTYPE)
         return DT_NONE;
     return arg_dtype(op, "dtype", DT_NONE);

@@ -11,7 +11,7 @@
 /* The memory format that the call asks for; FORMAT_PRESERVE where it asks for none. */
 static int64_t wanted_format(Op *op)
 {
-    int i = param_index(op->call->schema, str_of(op->cx, "memory_format"));
+    int i = param_named(op->call->schema, "memory_format");
     Value v = i >= 0 ? op->call->arg[i] : val_none();
     return v.tag == V_INT ? v.i : FORMAT_PRESERVE;
 }
@@ -58,10 +58,14 @@ typedef struct Order {
     bool gaps; /* tensors with gaps between their elements are in order too */
 } Order;
 
+static bool tensor_in_order(const Order *o, Tensor *t)
+{
+    return surely_contiguous(o->cx, t) || (o->gaps && in_order(o->cx, t));
+}
+
 static WalkStep stop_out_of_order(void *arg, Value v)
 {
-    const Order *o = arg;
-    if (v.tag == V_TENSOR && !surely_contiguous(o->cx, v.t) && !(o->gaps && in_order(o->cx, v.t)))
+    if (v.tag == V_TENSOR && !tensor_in_order(arg, v.t))
         return WALK_STOP;
     return v.tag == V_LIST ? WALK_IN : WALK_PAST;
 }
@@ -70,7 +74,9 @@ static WalkStep stop_out_of_order(void *arg, Value v)
 static bool are_in_order(Ctx *cx, Value v, bool gaps)
 {
     Order o = { cx, gaps };
-    return !val_walk_finds(cx, v, stop_out_of_order, &o);
+    if (v.tag == V_TENSOR)
+        return tensor_in_order(&o, v.t);
+    return v.tag != V_LIST || !val_walk_finds(cx, v, stop_out_of_order, &o);
 }
 
 /* Is a new tensor among the results contiguous? */

@@ -362,6 +362,14 @@ const Schema *schema_parse_at(Ctx *cx, const char *line, Str place)
     return s;
 }
 
+int param_named(const Schema *s, const char *name)
+{
+    for (int i = 0; i < s->n_param; i++)
+        if (str_is(s->param[i].name, name))
+            return i;
+    return -1;
+}
+
 int param_index(const Schema *s, Str name)
 {
     for (int i = 0; i < s->n_param; i++)

@@ -84,8 +84,8 @@ static Ox lower_bucketize(Op *op)
 
 static Ox lower_isin(Op *op)
 {
-    bool scalar = param_index(op->call->schema, str_of(op->cx, "elements")) < 0;
-    bool one = param_index(op->call->schema, str_of(op->cx, "test_elements")) < 0;
+    bool scalar = param_named(op->call->schema, "elements") < 0;
+    bool one = param_named(op->call->schema, "test_elements") < 0;
     Ox x = arg(op, scalar ? "element" : "elements");
     Ox tests = flatten_to_1d(op, arg(op, one ? "test_element" : "test_elements"));
     int rank;

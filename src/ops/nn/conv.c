@@ -6,7 +6,7 @@
 /* Is parameter `padding` a string, as in conv2d(.., padding="same")? */
 static bool padding_is_text(Op *op)
 {
-    int i = param_index(op->call->schema, str_of(op->cx, "padding"));
+    int i = param_named(op->call->schema, "padding");
     return i >= 0 && op->call->schema->param[i].base == A_STR;
 }
 

@@ -52,10 +52,7 @@ Ox reduce(Op *op, const char *name, Ox x, const Axes *axes, bool keep)
     return ox_make(op->g, name, INPUTS(x, list), &keepdims, 1);
 }
 
-bool has_param(Op *op, const char *name)
-{
-    return param_index(op->call->schema, str_of(op->cx, name)) >= 0;
-}
+bool has_param(Op *op, const char *name) { return param_named(op->call->schema, name) >= 0; }
 
 bool reduced_axes(Op *op, Ox x, Axes *axes, bool *keep)
 {

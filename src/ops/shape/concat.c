@@ -286,7 +286,7 @@ static Value lower_meshgrid(Op *op)
     Value list = arg_value(op, "tensors"), out[MAX_RANK];
     Oxs xs = arg_list(op, "tensors");
     Dim dims[MAX_RANK];
-    bool xy = param_index(op->call->schema, str_of(op->cx, "indexing")) >= 0 &&
+    bool xy = param_named(op->call->schema, "indexing") >= 0 &&
         str_is(arg_str(op, "indexing"), "xy") && xs.n > 1;
     int rank, n = (int)xs.n;
     for (int i = 0; i < n; i++) {

@@ -447,7 +447,7 @@ static Ox transposed(Op *op, Ox x, Ox base)
     int rank, at[2];
     if (!need_rank(op, base, -1, &rank) || !ox_ok(x))
         return POISON;
-    if (param_index(op->call->schema, str_of(op->cx, "dim0")) < 0)
+    if (param_named(op->call->schema, "dim0") < 0)
         names[0] = "axis0", names[1] = "axis1";
     if (!arg_dim(op, names[0], rank, &at[0]) || !arg_dim(op, names[1], rank, &at[1]))
         return POISON;
