@@ -14,7 +14,7 @@ static const void *storage_key(const Const *k)
 /* Room for the uses of a value of this id. */
 static bool grow_uses(Rewrite *rw, uint32_t id)
 {
-    size_t n = rw->n_uses ? rw->n_uses : 1024;
+    size_t n = rw->n_uses ? rw->n_uses : 64;
     while (n <= id)
         n *= 2;
     uint32_t *more = mem_grow(rw->cx, rw->uses, rw->n_uses, n, sizeof *more);
