@@ -25,9 +25,9 @@ static const char *const random_ops[] = {
     "RandomNormalLike", "RandomUniform", "RandomUniformLike",
 };
 
-/* By number of its facts; those that were asked for have a name. */
+/* By number of its facts; NULL: it was not asked for. */
 struct OnnxTable {
-    OnnxOp *op;
+    OnnxOp **op;
 };
 
 /* NULL without memory. */
@@ -36,7 +36,7 @@ static struct OnnxTable *table(Ctx *cx)
     if (!cx->onnx) {
         keep_begin(cx);
         struct OnnxTable *t = new(cx, struct OnnxTable);
-        t->op = new_array(cx, OnnxOp, onnx_facts_count);
+        t->op = new_array(cx, OnnxOp *, onnx_facts_count);
         cx->onnx = t->op ? t : NULL;
         keep_end(cx);
     }
@@ -69,12 +69,10 @@ static OpVersion version_of(const VersionFacts *v)
                         .type = &onnx_types[v->type] };
 }
 
-/* In the keep arena; NULL without memory. */
+/* NULL without memory. */
 static const OpVersion *versions_of(Ctx *cx, const OpFacts *facts)
 {
-    keep_begin(cx);
     OpVersion *at = new_array(cx, OpVersion, facts->n_version);
-    keep_end(cx);
     for (int i = 0; at && i < facts->n_version; i++)
         at[i] = version_of(&onnx_versions[facts->version + i]);
     return at;
@@ -95,18 +93,26 @@ static OnnxOp join(const OpFacts *facts, const OpVersion *version)
                      .random = is_random(facts->name) };
 }
 
+/* In the keep arena; NULL without memory. */
+static OnnxOp *joined(Ctx *cx, const OpFacts *facts)
+{
+    keep_begin(cx);
+    const OpVersion *version = versions_of(cx, facts);
+    OnnxOp *op = version ? new(cx, OnnxOp) : NULL;
+    keep_end(cx);
+    if (op)
+        *op = join(facts, version);
+    return op;
+}
+
 const OnnxOp *onnx_op_at(Ctx *cx, int i)
 {
     struct OnnxTable *t = table(cx);
     if (!t || i < 0 || i >= onnx_facts_count)
         return NULL;
-    OnnxOp *op = &t->op[i];
-    const OpVersion *version = op->name ? op->version : versions_of(cx, &onnx_facts[i]);
-    if (!version)
-        return NULL;
-    if (!op->name)
-        *op = join(&onnx_facts[i], version);
-    return op;
+    if (!t->op[i])
+        t->op[i] = joined(cx, &onnx_facts[i]);
+    return t->op[i];
 }
 
 const OnnxOp *onnx_op(Ctx *cx, const char *name)
