@@ -72,6 +72,7 @@ static bool PRINTF_LIKE(3, 4) refuse_value(Run *run, const Tree *t, const char *
 
 static RuleVal eval(Run *run, const Tree *t);
 
+/* What a name stands for: the innermost `let`, a parameter, the target, infinity, or a type. */
 static RuleVal look_up(Run *run, const Tree *t)
 {
     RuleVal v;
@@ -82,6 +83,8 @@ static RuleVal look_up(Run *run, const Tree *t)
         return v;
     if (str_is(t->s, "opset"))
         return rv_int(run->env->target);
+    if (str_is(t->s, "infinity"))
+        return (RuleVal){ .tag = RV_FLOAT, .f = INFINITY };
     DType d = dtype_named(t->s->s, t->s->len);
     if (d != DT_NONE)
         return rv_int(d);
