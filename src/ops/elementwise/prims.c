@@ -21,7 +21,7 @@ static Value lower_same(Op *op) { return call_op(op, op->row->text, op->call->ar
 static Ox lower_broadcast_in_dim(Op *op)
 {
     Ox a = arg(op, "a");
-    Dims shape = arg_dims(op, "shape");
+    Dims shape = arg_new_sizes(op, "shape");
     Ints to = arg_ints(op, "broadcast_dimensions");
     Dim dims[MAX_RANK];
     int rank;
