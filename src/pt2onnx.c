@@ -644,6 +644,7 @@ static bool show_file(Call *c)
     if (!open_file(s) || !shut_door(s))
         return false;
     Buf b = buf_new(s->cx);
+    s->opt.shown = true;
     if (s->kind == FILE_ONNX)
         return show_onnx(s, &b) && send(c, &b);
     Program *p = load(s);

@@ -189,6 +189,8 @@ MUST_USE bool json_bool(Json *j, bool *out);
 MUST_USE bool json_float(
     Json *j, double *out); /* also ints, and the strings "Infinity", "-Infinity", "NaN" */
 MUST_USE bool json_str(Json *j, Str *out); /* NULL for null */
+/* The same where it stands, if it has no escapes: a string of which little is kept. */
+MUST_USE bool json_text(Json *j, Slice *out);
 size_t json_mark(
     const Json *j); /* the byte position, for messages. To come back, copy the whole Json */
 JsonTag json_peek(Json *j);

@@ -686,3 +686,19 @@ bool json_str(Json *j, Str *out)
     *out = t == J_STRING ? json_string(j) : NULL;
     return true;
 }
+
+bool json_text(Json *j, Slice *out)
+{
+    Str s = NULL;
+    JsonTag t = json_next(j);
+    if (t != J_STRING && t != J_NULL)
+        return expected(j, "a string", t);
+    if (t == J_STRING && j->escaped)
+        s = json_string(j);
+    *out = (Slice){ 0 };
+    if (s)
+        *out = (Slice){ (const uint8_t *)s->s, s->len };
+    else if (t == J_STRING)
+        *out = j->raw;
+    return true;
+}

@@ -133,7 +133,7 @@ typedef struct StmtMeta {
     uint32_t n_recorded;
     const Text *text;        /* when it differs from the function's (a .pt2 node's stack_trace) */
     Str module, module_type; /* .pt2: nn_module_stack's innermost path and class; NULL elsewhere */
-    Str module_stack;        /* .. and the whole: "key,path,class;key,path,class" */
+    Str module_stack;        /* .. and, where it is shown, all: "key,path,class;key,path,class" */
     Str names;               /* what names of nodes begin with, when it is not the module's path */
     Str calls; /* the calls of modules around it that become functions (pt2onnx_node), or NULL */
 } StmtMeta;
@@ -279,7 +279,7 @@ typedef struct Program {
     uint32_t n_symbol;
     Str *guard; /* of torch.export: what must hold of the sizes of inputs, in Python */
     uint32_t n_guard;
-    VEC(Weight) weights;
+    VEC(Weight) weights; /* where it is shown */
     StatePair *state;
     uint32_t n_state; /* of the last evaluation */
     Str *output_name;

@@ -96,7 +96,11 @@ typedef struct Options {
     void (*dump)(void *user, const char *pass, Str text);
     void *dump_user;
     MadeUp *made_up; /* NULL: what is missing is an error, or assumed with a note */
+    bool shown;      /* the program is described (show.c), not converted */
 } Options;
+
+/* Must a program list its weights, and know in which modules each statement stands? */
+static inline bool program_is_shown(const Ctx *cx) { return !cx->opt || cx->opt->shown; }
 
 /* May modules be in training mode, so that they update the model's statistics? */
 static inline bool training_is_meant(const Ctx *cx) { return cx->opt && cx->opt->mode_saved; }

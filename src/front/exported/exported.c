@@ -801,6 +801,8 @@ static bool load(Exported *x)
     zip_close(x->cx, x->zip);
     map_give(x->cx, &x->input_types);
     map_give(x->cx, &x->parts_of);
+    mem_give(x->cx, x->inputs.at, x->inputs.cap * sizeof *x->inputs.at);
+    mem_give(x->cx, s.inputs.at, s.inputs.cap * sizeof *s.inputs.at);
     x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
     map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);
@@ -822,7 +824,9 @@ Program *exported_load(Ctx *cx, Zip *zip, FileKind generation)
     p->traced = true;
     p->build_root = ex_build_root;
     p->front = x;
+    PhaseAround around = phase_begin(cx, PHASE_PROGRAM);
     bool ok = load(x);
+    phase_end(cx, around);
     keep_end(cx);
     return ok ? p : NULL;
 }

@@ -27,7 +27,8 @@ typedef struct ExState {
     Str name;
     const Const *k;
     bool parameter, persistent, shared_bytes;
-    size_t same;
+    uint32_t same;
+    uint32_t older; /* one more than the one before of the same storage; 0: it is the first */
 } ExState;
 
 /* to = from.name: a tensor that from, of a class of its own, wraps. value is filled in when it is
@@ -169,7 +170,8 @@ typedef struct ExResults {
 } ExResults;
 
 typedef struct ExNode {
-    Str target, trace, modules;
+    Str target, trace;
+    Slice modules; /* nn_module_stack, in the JSON */
     VEC(Arg) args;
     Json inputs, outputs;
     bool has_inputs, has_outputs, single;

@@ -49,13 +49,17 @@ bool ex_use(ExScope *s, const Json *j, Str name, Expr **out)
     return true;
 }
 
-static Block block_of(Exported *x, const ExFunction *fn)
+/* All statements of fn, whose own lists go. */
+static Block take_block(Exported *x, ExFunction *fn)
 {
     VEC(Stmt *) all = { 0 };
     for (size_t i = 0; i < fn->before.n; i++)
         vec_push(x->cx, &all, fn->before.at[i]);
     for (size_t i = 0; i < fn->body.n; i++)
         vec_push(x->cx, &all, fn->body.at[i]);
+    mem_give(x->cx, fn->before.at, fn->before.cap * sizeof *fn->before.at);
+    mem_give(x->cx, fn->body.at, fn->body.cap * sizeof *fn->body.at);
+    fn->before.n = fn->before.cap = fn->body.n = fn->body.cap = 0;
     return (Block){ all.at, (uint32_t)all.n };
 }
 
@@ -70,7 +74,7 @@ Function *ex_function(Exported *x, ExFunction *fn, Str name)
 {
     Function *f = new(x->cx, Function);
     f->name = f->qualname = name;
-    f->body = block_of(x, fn);
+    f->body = take_block(x, fn);
     ex_drop_unused(x, &f->body, fn->slots.n);
     f->slot_name = fn->slots.at;
     f->n_slot = (uint32_t)fn->slots.n;

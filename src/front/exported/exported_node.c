@@ -74,7 +74,7 @@ static bool read_metadata(Json *j, ExNode *n)
         if (str_is(key, "stack_trace"))
             ok = json_str(j, &n->trace);
         else if (str_is(key, "nn_module_stack"))
-            ok = json_str(j, &n->modules);
+            ok = json_text(j, &n->modules);
         else
             ok = json_skip(j);
         if (!ok)
@@ -142,18 +142,27 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
     op->op = op_find(cx, name);
 }
 
-/* "key,path,class;key,path,class": the innermost. A path's "@1" counts the calls of one module. */
-static void innermost_module(Ctx *cx, Str stack, StmtMeta *out)
+static size_t behind_last(Slice s, char c)
 {
-    const char *last = strrchr(stack->s, ';');
-    const char *path = strchr(last ? last : stack->s, ',');
-    const char *type = path ? strchr(path + 1, ',') : NULL;
+    const char *at = sys_find_last(s.p, s.n, c);
+    return at ? (size_t)(at - (const char *)s.p) + 1 : 0;
+}
+
+/* "key,path,class;key,path,class": the innermost. A path's "@1" counts the calls of one module. */
+static void innermost_module(Ctx *cx, Slice stack, StmtMeta *out)
+{
+    size_t from = behind_last(stack, ';');
+    Slice last = { stack.p + from, stack.n - from };
+    const uint8_t *path = memchr(last.p, ',', last.n);
+    const uint8_t *end = last.p + last.n;
+    const uint8_t *type = path ? memchr(path + 1, ',', (size_t)(end - path - 1)) : NULL;
     if (!type)
         return;
-    const char *at = memchr(path, '@', (size_t)(type - path));
+    const uint8_t *at = memchr(path, '@', (size_t)(type - path));
     out->module = str_n(cx, path + 1, (size_t)((at ? at : type) - path - 1));
-    out->module_type = str_of(cx, type + 1);
-    out->module_stack = stack;
+    out->module_type = str_n(cx, type + 1, (size_t)(end - type - 1));
+    if (program_is_shown(cx))
+        out->module_stack = str_n(cx, stack.p, stack.n);
 }
 
 /* ---- results ---- */
@@ -294,7 +303,7 @@ void ex_place(Exported *x, Stmt *st, const ExNode *n)
 {
     if (n->trace && n->trace->len)
         stmt_meta(x->cx, st)->text = ex_trace_text(x, n->trace);
-    if (n->modules)
+    if (n->modules.n)
         innermost_module(x->cx, n->modules, stmt_meta(x->cx, st));
 }
 

@@ -11,9 +11,9 @@
 
 /* One record of bytes, and the attributes that see it. */
 typedef struct ExStorage {
-    Str record;
+    const char *archive, *record; /* "", or "weights.pt!" of one inside; for messages */
     Bytes bytes;
-    VEC(size_t) users;
+    uint32_t newest; /* of its users, one more than the number in Exported.state; 0: none */
 } ExStorage;
 
 /* A tensor as it is described: in a config, or in a pickle. */
@@ -55,8 +55,7 @@ typedef struct Store {
 
 typedef struct Stores {
     Store at[2];
-    Map storages;
-    Map archives;
+    Map storages; /* ZipEntry -> ExStorage; the name of a record that is not there */
 } Stores;
 
 static Stores *stores_of(Exported *x) { return x->stores; }
@@ -68,16 +67,21 @@ static bool refuse_tensor(Exported *x, Str name, const char *why)
 
 /* ---- storages ---- */
 
-static ExStorage *storage_of(Exported *x, Zip *zip, Str record, const char *prefix)
+/* The bytes of a record of the archive, or of one inside it; NULL after an error. */
+static ExStorage *storage_of(Exported *x, Zip *zip, const char *archive, const char *folder,
+                             Str name)
 {
     Stores *stores = stores_of(x);
-    Str key = str_fmt(x->cx, "%s%s", prefix, record->s);
+    const ZipEntry *e = zip_find_in(zip, folder, name->s);
+    const void *key = e ? (const void *)e : str_cat(x->cx, archive, folder, name->s);
     ExStorage *st = map_get(&stores->storages, key);
     if (st)
         return st;
-    const ZipEntry *e = zip_find(zip, record->s);
+    PhaseAround around = phase_begin(x->cx, PHASE_PICKLES);
     st = new(x->cx, ExStorage);
-    st->record = key;
+    phase_end(x->cx, around);
+    st->archive = archive;
+    st->record = e ? e->name : name->s;
     if (e && !zip_bytes(x->cx, zip, e, &st->bytes))
         return NULL;
     if (!e)
@@ -116,8 +120,9 @@ static bool fits(Exported *x, Str name, const SavedView *v)
             x, name, "the file has no data for it; the model was saved with fake or meta weights");
     if (!mul_ok(v->hi, (int64_t)dtype_size(v->dtype), &bytes) || (uint64_t)bytes > have)
         return fail(x->cx, E_FORMAT,
-                    "the saved tensor %s needs %lld elements of %s, which has %llu bytes", name->s,
-                    (long long)v->hi, v->st->record->s, (unsigned long long)have);
+                    "the saved tensor %s needs %lld elements of %s%s, which has %llu bytes",
+                    name->s, (long long)v->hi, v->st->archive, v->st->record,
+                    (unsigned long long)have);
     return true;
 }
 
@@ -137,12 +142,14 @@ static bool contiguous(const SavedView *v)
  * only derive theirs from it. */
 static const Const *const_of(Exported *x, const SavedView *v, Str name, bool is_entry)
 {
+    keep_begin(x->cx);
     Const *k = new(x->cx, Const);
     k->dtype = v->dtype;
     k->rank = v->rank;
     k->dims = mem_copy(x->cx, v->size, (size_t)v->rank * sizeof *v->size);
     if (!contiguous(v))
         k->strides = mem_copy(x->cx, v->stride, (size_t)v->rank * sizeof *v->stride);
+    keep_end(x->cx);
     k->bytes = v->st->bytes;
     if (v->numel > 0) {
         uint64_t skip = (uint64_t)v->offset * dtype_size(v->dtype);
@@ -232,8 +239,7 @@ static bool view_of_payload(Exported *x, Store *s, const Payload *p, Str name, S
     v->offset = p->meta.offset;
     memcpy(v->size, p->meta.size, sizeof v->size);
     memcpy(v->stride, p->meta.stride, sizeof v->stride);
-    Str record = str_fmt(x->cx, "%s%s%s", x->zip->root->s, s->folder, p->path->s);
-    v->st = storage_of(x, x->zip, record, "");
+    v->st = storage_of(x, x->zip, "", s->folder, p->path);
     return v->st != NULL;
 }
 
@@ -301,8 +307,7 @@ static bool storage_of_pid(Exported *x, const Nested *from, const Pickle *p, Sav
     v->dtype = dtype_of_storage(p->pid->seq.at[1]->global.name, &quantised);
     if (quantised)
         v->dtype = DT_NONE;
-    Str record = str_fmt(x->cx, "%sdata/%s", from->zip->root->s, p->pid->seq.at[2]->s->s);
-    v->st = storage_of(x, from->zip, record, from->prefix->s);
+    v->st = storage_of(x, from->zip, from->prefix->s, "data/", p->pid->seq.at[2]->s);
     return v->st != NULL;
 }
 
@@ -511,12 +516,13 @@ static uint64_t end_of(const Const *k)
 }
 
 /* Tied weights are one storage; views that overlap without being equal may not be written to. */
-static void find_sharing(Exported *x, const SavedView *v, ExState *made, size_t index)
+static void find_sharing(Exported *x, const SavedView *v, ExState *made, uint32_t index)
 {
     made->same = index;
-    size_t n = made->k->storage ? v->st->users.n : 0;
-    for (size_t i = 0; i < n; i++) {
-        ExState *other = &x->state.at[v->st->users.at[i]];
+    made->older = v->st->newest;
+    uint32_t next = made->k->storage ? made->older : 0;
+    for (; next > 0; next = x->state.at[next - 1].older) {
+        ExState *other = &x->state.at[next - 1];
         if (same_view(other->k, made->k)) {
             made->same = other->same;
             made->k = other->k;
@@ -526,7 +532,7 @@ static void find_sharing(Exported *x, const SavedView *v, ExState *made, size_t 
         if (other->k->bytes.off < end_of(made->k) && made->k->bytes.off < end_of(other->k))
             made->shared_bytes = other->shared_bytes = true;
     }
-    vec_push(x->cx, &v->st->users, index);
+    v->st->newest = index + 1;
 }
 
 /* *index: the tensor's place in x->state, the same for the same name. It is loaded once, checked
@@ -551,9 +557,11 @@ bool ex_state(Exported *x, ExStore store, Str name, bool parameter, bool persist
                      .parameter = parameter,
                      .persistent = persistent };
     *index = x->state.n;
-    find_sharing(x, &v, &made, *index);
+    if (*index >= UINT32_MAX)
+        return fail(x->cx, E_LIMIT, "more than %u weights", UINT32_MAX);
+    find_sharing(x, &v, &made, (uint32_t)*index);
     map_put(x->cx, &x->state_by_name, name, (void *)(*index + 1));
-    if (is_entry)
+    if (is_entry && program_is_shown(x->cx))
         vec_push(x->cx, &x->p->weights,
                  (Weight){
                      .name = name, .k = made.k, .parameter = parameter, .persistent = persistent });

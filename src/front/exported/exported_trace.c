@@ -103,7 +103,9 @@ const Text *ex_trace_text(Exported *x, Str trace)
     Text *t = map_get(&x->traces, trace);
     if (t)
         return t;
+    keep_begin(x->cx); /* nodes have places in it */
     t = new(x->cx, Text);
+    keep_end(x->cx);
     *t = (Text){ .name = str_of(x->cx, "stack_trace"),
                  .locate = locate_trace,
                  .locate_arg = trace };

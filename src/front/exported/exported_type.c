@@ -74,9 +74,10 @@ const void *ex_shared(Exported *x, const void *p, size_t n)
     ExShared *known = &x->shared[hash_bytes(p, n, 0) % COUNT(x->shared)];
     if (known->p && known->n == n && memcmp(known->p, p, n) == 0)
         return known->p;
-    keep_begin(x->cx); /* also when it is a weight's, which is read in memory that goes */
+    /* also when it is a weight's, which is read in memory that goes earlier */
+    PhaseAround around = phase_begin(x->cx, PHASE_PROGRAM);
     const void *kept = mem_copy(x->cx, p, n);
-    keep_end(x->cx);
+    phase_end(x->cx, around);
     if (kept)
         *known = (ExShared){ kept, n };
     return kept;
@@ -116,9 +117,11 @@ static const RecordedDim *dim_of_text(Exported *x, Str text)
         return d;
     d = new(x->cx, RecordedDim);
     *d = (RecordedDim){ .known = -1 };
+    keep_begin(x->cx); /* dimensions are the graph's too */
     Dim size = sympy_dim(x->cx, text);
     if (size && !dim_known(size, &d->known) && only_sizes(x, size))
         d->expr = dim_text(x->cx, size);
+    keep_end(x->cx);
     if (!size)
         note(x->cx, NOTE_INFO, "the size %s is not understood: it becomes an unknown one", text->s);
     map_put(x->cx, &x->dims, text, d);

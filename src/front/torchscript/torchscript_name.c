@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "value/options.h"
 #include "front/internal.h"
 
 /* ---- names ---- */
@@ -60,7 +61,8 @@ static bool name_weight(Namer *n, const Pickle *p, Str name, bool parameter)
         t->k->derived = NULL;
     }
     Weight w = { .name = name, .parameter = parameter, .persistent = true };
-    return !t->k || (vec_push(n->cx, &n->weights, t) && vec_push(n->cx, &n->ts->p->weights, w));
+    return !t->k || !program_is_shown(n->cx) ||
+        (vec_push(n->cx, &n->weights, t) && vec_push(n->cx, &n->ts->p->weights, w));
 }
 
 static bool name_items(Namer *n, const Pickle *p, Str name)
