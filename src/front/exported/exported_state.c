@@ -25,11 +25,14 @@ typedef struct SavedView {
     int64_t numel, hi; /* elements [offset, hi) of the storage */
 } SavedView;
 
-/* PayloadMeta */
+/* PayloadMeta; of its TensorMeta what a weight needs. */
 typedef struct Payload {
     Str path;
-    bool use_pickle, has_meta;
-    ExTensor meta;
+    bool use_pickle, has_meta, is_static;
+    DType dtype;
+    int rank;
+    int64_t layout, offset;
+    const int64_t *size, *stride; /* NULL unless is_static */
 } Payload;
 
 /* A torch.save archive inside this one. */
@@ -164,6 +167,24 @@ static const Const *const_of(Exported *x, const SavedView *v, Str name, bool is_
 
 /* ---- configs ---- */
 
+static bool read_meta(Exported *x, Json *j, Payload *p)
+{
+    ExTensor t;
+    if (!ex_tensor_meta(x, j, &t))
+        return false;
+    p->has_meta = true;
+    p->dtype = t.type.dtype;
+    p->rank = t.type.rank;
+    p->layout = t.layout;
+    p->is_static = t.is_static;
+    if (!t.is_static)
+        return true;
+    p->offset = t.offset;
+    p->size = mem_copy(x->cx, t.size, (size_t)p->rank * sizeof *t.size);
+    p->stride = mem_copy(x->cx, t.stride, (size_t)p->rank * sizeof *t.stride);
+    return p->size && p->stride;
+}
+
 /* An entry of a config: {"path_name": "weight_0", "is_param": true, "use_pickle": false,
  * "tensor_meta": {..}}. */
 static bool read_payload(Exported *x, Json *j, Payload *p)
@@ -174,10 +195,9 @@ static bool read_payload(Exported *x, Json *j, Payload *p)
     while (json_key(j, &key)) {
         bool meta = str_is(key, "tensor_meta") && json_peek(j) != J_NULL;
         bool ok;
-        if (meta) {
-            p->has_meta = true;
-            ok = ex_tensor_meta(x, j, &p->meta);
-        } else if (str_is(key, "path_name"))
+        if (meta)
+            ok = read_meta(x, j, p);
+        else if (str_is(key, "path_name"))
             ok = json_str(j, &p->path);
         else if (str_is(key, "use_pickle"))
             ok = json_bool(j, &p->use_pickle);
@@ -230,15 +250,15 @@ static bool view_of_payload(Exported *x, Store *s, const Payload *p, Str name, S
 {
     if (!p->has_meta || !p->path)
         return refuse_tensor(x, name, "it is an object of a class, not a tensor");
-    if (p->meta.layout != 7)
+    if (p->layout != 7)
         return refuse_tensor(x, name, "it is sparse; save x.to_dense()");
-    if (!p->meta.is_static)
+    if (!p->is_static)
         return fail(x->cx, E_FORMAT, "the saved tensor %s has no fixed size", name->s);
-    v->dtype = p->meta.type.dtype;
-    v->rank = p->meta.type.rank;
-    v->offset = p->meta.offset;
-    memcpy(v->size, p->meta.size, sizeof v->size);
-    memcpy(v->stride, p->meta.stride, sizeof v->stride);
+    v->dtype = p->dtype;
+    v->rank = p->rank;
+    v->offset = p->offset;
+    memcpy(v->size, p->size, (size_t)p->rank * sizeof *p->size);
+    memcpy(v->stride, p->stride, (size_t)p->rank * sizeof *p->stride);
     v->st = storage_of(x, x->zip, "", s->folder, p->path);
     return v->st != NULL;
 }
