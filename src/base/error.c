@@ -95,10 +95,10 @@ static uint32_t *find_place(const Places *ps, const Place *p)
     return &ps->places.slot[i];
 }
 
-/* Two thirds are taken of those that may be. */
+/* Are three quarters taken? */
 static bool is_full(const Numbers *t, size_t n)
 {
-    return (n + 1) * 3 > t->nslot * 2 || n >= UINT32_MAX;
+    return (n + 1) * 4 > t->nslot * 3 || n >= UINT32_MAX;
 }
 
 /* Twice as many slots, all of them free. False without memory; so also where the error on the way,

@@ -65,8 +65,8 @@ static StrSlot *free_slot(const Interner *in, uint32_t hash)
     return &in->slot[i];
 }
 
-/* At most two thirds full. */
-static size_t room_of(size_t nslot) { return nslot / 3 * 2; }
+/* At most three quarters full: there are many strings, and most slots are not looked at twice. */
+static size_t room_of(size_t nslot) { return nslot / 4 * 3; }
 
 /* An error on the way makes strings itself: behind it the tables have grown, or memory has run
  * out. */

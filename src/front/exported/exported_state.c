@@ -617,6 +617,7 @@ bool ex_build_root(Ctx *cx, Program *p, Value *out)
     Obj *root = obj_new(cx, x->cls, (int64_t)n, names, str_of(cx, ""));
     for (size_t i = 0; i < n && !ctx_failed(cx); i++)
         cell_init(&root->slot[i], tensor_of(cx, p, x, &x->state.at[i], shared));
+    mem_give(cx, shared, n * sizeof *shared);
     *out = (Value){ .tag = V_OBJ, .obj = root };
     return !ctx_failed(cx);
 }
