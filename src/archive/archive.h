@@ -56,7 +56,8 @@ MUST_USE bool zip_bytes(Ctx *cx, Zip *z, const ZipEntry *e,
 MUST_USE bool zip_slice(
     Ctx *cx, Zip *z, const ZipEntry *e,
     Slice *out); /* all of it in memory (mapping, or inflated into keep): code, pickles, JSON */
-void zip_close(Ctx *cx, Zip *z); /* no record is asked for any more; bytes of it stay */
+void zip_close(Ctx *cx, Zip *z); /* no record is asked for until zip_again; bytes of it stay */
+MUST_USE bool zip_again(Ctx *cx, Zip *z); /* reads the directory of one that is closed */
 void zip_give(Ctx *cx, Slice s); /* what zip_slice gave, when nothing of it is used any more */
 MUST_USE bool zip_check_crc(Ctx *cx, Zip *z, const ZipEntry *e);
 

@@ -440,7 +440,17 @@ void zip_close(Ctx *cx, Zip *z)
     z->names = NULL;
     z->slot = NULL;
     z->last = NULL;
-    z->n = 0;
+    z->n = z->names_used = 0;
+}
+
+bool zip_again(Ctx *cx, Zip *z)
+{
+    if (z->entry)
+        return true;
+    keep_begin(cx);
+    bool ok = read_directory(cx, z);
+    keep_end(cx);
+    return ok;
 }
 
 void zip_give(Ctx *cx, Slice s) { mem_give(cx, s.p, s.n + 1); }

@@ -100,8 +100,7 @@ DType dtype_of_storage(Str global,
 
 /* A storage record. Tensors that share one have the same pointer to it. */
 typedef struct SavedStorage {
-    const ZipEntry *record; /* NULL: there is none, as of a storage without elements */
-    const void *identity;   /* of all storages of the file, in every evaluation */
+    const void *identity; /* of all storages of the file, in every evaluation */
     Bytes bytes;
     DType dtype; /* DT_NONE: what ONNX does not have; type_name says what */
     Str type_name;

@@ -16,7 +16,7 @@ typedef struct DebugEntry {
 
 typedef struct Debug {
     TorchScript *ts;
-    const ZipEntry *record;
+    Str record;
     bool tried;
     const Pickle *strings;
     VEC(DebugEntry) entries; /* by offset */
@@ -56,8 +56,10 @@ static void read_debug(Ctx *cx, Debug *d)
     d->tried = true;
     cx->error = (Error){ 0 };
     keep_begin(cx);
-    if (zip_slice(cx, d->ts->zip, d->record, &data)) {
-        const Pickle *all = pickle_read(cx, data, d->record->name, debug_globals);
+    Zip *zip = d->ts->zip;
+    const ZipEntry *e = zip_again(cx, zip) ? zip_find_in_root(zip, d->record->s) : NULL;
+    if (e && zip_slice(cx, zip, e, &data)) {
+        const Pickle *all = pickle_read(cx, data, d->record->s, debug_globals);
         if (all)
             read_entries(cx, d, all);
     }
@@ -230,9 +232,8 @@ static bool locate(Ctx *cx, const Text *t, uint32_t start, uint32_t end, Pos *ou
 
 void ts_attach_debug(Ctx *cx, TorchScript *ts, Text *text)
 {
-    const ZipEntry *record = zip_find_in_root(ts->zip,
-                                              str_fmt(cx, "%s.debug_pkl", text->name->s)->s);
-    if (!record)
+    Str record = str_fmt(cx, "%s.debug_pkl", text->name->s);
+    if (!zip_find_in_root(ts->zip, record->s))
         return;
     Debug *d = new(cx, Debug);
     d->ts = ts;

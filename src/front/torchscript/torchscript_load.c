@@ -97,6 +97,8 @@ const CodeFile *ts_open_record(Ctx *cx, TorchScript *ts, Str record)
     MapEntry *known = map_find(&ts->files, record);
     if (known)
         return known->val;
+    if (!zip_again(cx, ts->zip))
+        return NULL;
     const ZipEntry *e = zip_find_in_root(ts->zip, record->s);
     CodeFile *file = e ? parse_record(cx, ts, e, record) : NULL;
     map_put(cx, &ts->files, record, file);
@@ -207,7 +209,7 @@ const TypeExpr *ts_type(Ctx *cx, TorchScript *ts, Str text)
 
 static bool read_record(Ctx *cx, TorchScript *ts, const char *name, Slice *out)
 {
-    const ZipEntry *e = zip_find_in_root(ts->zip, name);
+    const ZipEntry *e = zip_again(cx, ts->zip) ? zip_find_in_root(ts->zip, name) : NULL;
     if (!e)
         return fail(cx, E_FORMAT, "the archive has no record %s", name);
     return zip_slice(cx, ts->zip, e, out);
@@ -237,6 +239,7 @@ bool ts_read_data(Ctx *cx, TorchScript *ts)
 void ts_forget_data(Ctx *cx, TorchScript *ts)
 {
     phase_forget(cx, PHASE_PICKLES);
+    zip_close(cx, ts->zip);
     ts->data = NULL;
     ts->storages = (Map){ 0 };
 }

@@ -65,11 +65,11 @@ static bool read_pid(Ctx *cx, const Pickle *p, const Pickle **type, Str *key, St
 
 /* The record's bytes; nothing is read. traced_inputs/ has empty records, and a storage without
  * elements may have none. */
-static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, const char *dir, Str key,
-                          int64_t numel)
+static bool storage_bytes(Ctx *cx, TorchScript *ts, SavedStorage *st, const ZipEntry *record,
+                          const char *dir, Str key, int64_t numel)
 {
-    if (st->record)
-        return zip_bytes(cx, ts->zip, st->record, &st->bytes);
+    if (record)
+        return zip_bytes(cx, ts->zip, record, &st->bytes);
     if (numel > 0 && !st->meta && strcmp(dir, "traced_inputs/"))
         return fail(cx, E_FORMAT, "the archive has no record %s%s, which a tensor's storage names",
                     dir, key->s);
@@ -83,6 +83,13 @@ static bool is_of_data(const TorchScript *ts, const char *dir)
     return strcmp(dir, ts->data_dir) == 0;
 }
 
+/* A storage is known by the number of its record, from 1 on, or by the name of one that is not
+ * there. */
+static const void *number_of(const Zip *z, const ZipEntry *e)
+{
+    return (const void *)(uintptr_t)(e - z->entry + 1);
+}
+
 /* The storage that a persistent id names: dir is the folder of its record. Made once for each
  * record; NULL after an error. */
 static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, const char *dir)
@@ -92,20 +99,21 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     int64_t numel;
     if (!read_pid(cx, pid, &type, &key, &location, &numel))
         return NULL;
+    if (!zip_again(cx, ts->zip))
+        return NULL;
     const ZipEntry *record = zip_find_in(ts->zip, dir, key->s);
-    const void *identity = record ? (const void *)record : str_cat(cx, dir, key->s, "");
+    const void *identity = record ? number_of(ts->zip, record) : str_cat(cx, dir, key->s, "");
     Map *all = is_of_data(ts, dir) ? &ts->storages : &ts->other_storages;
     SavedStorage *st = map_get(all, identity);
     if (st)
         return st;
     st = new(cx, SavedStorage);
-    st->record = record;
     st->identity = identity;
     st->meta = str_is(location, "meta");
     st->type_name = type->global.name;
     st->dtype = dtype_of_storage(type->global.name, &st->quantised);
     map_put(cx, all, identity, st);
-    return storage_bytes(cx, ts, st, dir, key, numel) ? st : NULL;
+    return storage_bytes(cx, ts, st, record, dir, key, numel) ? st : NULL;
 }
 
 static bool int_tuple(Ctx *cx, const Pickle *p, int64_t *out, int *n)
@@ -157,7 +165,9 @@ static bool is_contiguous(int rank, const int64_t *dims, const int64_t *strides)
 /* "data/12" */
 static const char *record_name(const TorchScript *ts, const SavedStorage *st)
 {
-    return st->record ? st->record->name + ts->zip->root->len : ((Str)st->identity)->s;
+    uintptr_t number = (uintptr_t)st->identity;
+    return number <= ts->zip->n ? ts->zip->entry[number - 1].name + ts->zip->root->len
+                                : ((Str)st->identity)->s;
 }
 
 static bool fits_record(Ctx *cx, const TorchScript *ts, const SavedTensor *t)
