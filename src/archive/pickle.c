@@ -7,7 +7,7 @@
  * when all is read. */
 #include "archive/archive.h"
 
-enum { SMALL_INTS = 64, SEEN_TEXTS = 256, SEEN_TUPLES = 256 };
+enum { SMALL_INTS = 1024, SEEN_TEXTS = 256, SEEN_TUPLES = 256 };
 
 typedef VEC(Pickle *) Pickles;
 
@@ -18,7 +18,8 @@ typedef struct Reader {
     Pickles stack, memo;
     VEC(size_t) marks;
     Map classes; /* the two lines of a GLOBAL -> the Pickle that it gave before */
-    Pickle *none, *yes, *no, *small[SMALL_INTS]; /* of values that come by the thousand, one each */
+    /* of values that come by the thousand, one each; empty: a dict that nothing is added to */
+    Pickle *none, *yes, *no, *empty, *small[SMALL_INTS];
     Pickle *seen[SEEN_TEXTS];   /* the strings met last, by their number: "cpu", "weight", "bias" */
     Pickle *tuple[SEEN_TUPLES]; /* the tuples of ints met last: sizes, strides, () */
     uint32_t first, made;       /* the number of the first value, and how many there are */
@@ -357,6 +358,15 @@ static bool is_ordered_dict(const Pickle *fn, const Pickle *args)
         args->tag == P_TUPLE && args->seq.n == 0;
 }
 
+/* The hooks of a tensor: an empty dict that goes into a tuple at once, so nobody can reach it to
+ * add to it. There is one for each tensor. */
+static bool push_empty(Reader *r)
+{
+    if (!r->empty)
+        r->empty = make(r, P_DICT);
+    return push(r, r->empty);
+}
+
 /* class, args -> a record of the call. */
 static bool read_call(Reader *r, PickleTag tag)
 {
@@ -365,6 +375,8 @@ static bool read_call(Reader *r, PickleTag tag)
         return false;
     if (fn->tag != P_GLOBAL)
         return bad(r, "what is called is no class");
+    if (is_ordered_dict(fn, args) && cur_left(&r->c) && r->c.base[r->c.at] == 't')
+        return push_empty(r);
     Pickle *p = make(r, is_ordered_dict(fn, args) ? P_DICT : tag);
     if (p && p->tag != P_DICT) {
         p->fn = fn;

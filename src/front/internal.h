@@ -100,13 +100,20 @@ DType dtype_of_storage(Str global,
 
 /* A storage record. Tensors that share one have the same pointer to it. */
 typedef struct SavedStorage {
-    const void *identity; /* of all storages of the file, in every evaluation */
+    const void *identity;       /* of all storages of the file, in every evaluation */
+    struct SavedStorage *older; /* of all */
     Bytes bytes;
     DType dtype; /* DT_NONE: what ONNX does not have; type_name says what */
     Str type_name;
     bool quantised, meta;
     struct SavedTensor *newest; /* of its tensors; NULL: it has none */
 } SavedStorage;
+
+typedef struct SavedStorages {
+    SavedStorage *newest;
+    SavedStorage **of_record; /* by its place in the archive; NULL: none is asked for yet */
+    Map missing;              /* name of a record that is not there -> SavedStorage */
+} SavedStorages;
 
 /* axis -1: of the whole tensor, else along that axis, and these are tensors. */
 typedef struct SavedQuant {
@@ -154,9 +161,8 @@ typedef struct TorchScript {
      * is another one: from this number on, so that its values have the same ids. */
     uint32_t data_id, data_end;
     uint32_t next_id; /* of the pickle that is read next */
-    /* identity -> SavedStorage: those of data.pkl, which go with it, and those of constants.pkl and
-     * traced_inputs.pkl */
-    Map storages, other_storages;
+    /* of data.pkl, which go with it, and of constants.pkl and traced_inputs.pkl */
+    SavedStorages storages, other_storages;
     /* of one evaluation, in the run arena: forgotten by build_root */
     Graph *g;
     Map values; /* Pickle -> what was made of it but for tensors, a number of `made` from 1 on */

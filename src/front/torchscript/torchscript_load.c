@@ -241,7 +241,7 @@ void ts_forget_data(Ctx *cx, TorchScript *ts)
     phase_forget(cx, PHASE_PICKLES);
     zip_close(cx, ts->zip);
     ts->data = NULL;
-    ts->storages = (Map){ 0 };
+    ts->storages = (SavedStorages){ 0 };
 }
 
 bool ts_read_data_again(Ctx *cx, TorchScript *ts)

@@ -250,10 +250,10 @@ static bool name_constants(Ctx *cx, TorchScript *ts)
     return true;
 }
 
-static bool find_all_sharing(Ctx *cx, const Map *storages)
+static bool find_all_sharing(Ctx *cx, const SavedStorages *all)
 {
-    for (size_t i = 0; i < storages->n; i++)
-        if (!find_sharing(cx, storages->at[i].val))
+    for (const SavedStorage *st = all->newest; st; st = st->older)
+        if (!find_sharing(cx, st))
             return false;
     return true;
 }

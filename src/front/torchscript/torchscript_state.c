@@ -413,15 +413,13 @@ static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Valu
     }
 }
 
-static void forget_tensors(const Map *storages)
+static void forget_tensors(const SavedStorages *all)
 {
-    for (size_t i = 0; i < storages->n; i++) {
-        const SavedStorage *st = storages->at[i].val;
+    for (const SavedStorage *st = all->newest; st; st = st->older)
         for (SavedTensor *t = st->newest; t; t = t->older) {
             t->tensor = NULL;
             t->memory = NULL;
         }
-    }
 }
 
 void ts_forget_values(TorchScript *ts)

@@ -83,11 +83,41 @@ static bool is_of_data(const TorchScript *ts, const char *dir)
     return strcmp(dir, ts->data_dir) == 0;
 }
 
-/* A storage is known by the number of its record, from 1 on, or by the name of one that is not
- * there. */
-static const void *number_of(const Zip *z, const ZipEntry *e)
+/* A storage of a record is known by the number of that, from 1 on, another one by its name. */
+static SavedStorage *add_storage(Ctx *cx, SavedStorages *all, const void *identity)
 {
-    return (const void *)(uintptr_t)(e - z->entry + 1);
+    SavedStorage *st = new(cx, SavedStorage);
+    st->identity = identity;
+    st->older = all->newest;
+    all->newest = st;
+    return st;
+}
+
+/* The storage of a record, or the one that was made for it before. *made: is it new? NULL after an
+ * error. */
+static SavedStorage *storage_of_record(Ctx *cx, TorchScript *ts, SavedStorages *all,
+                                       const ZipEntry *record, bool *made)
+{
+    if (!all->of_record)
+        all->of_record = new_array(cx, SavedStorage *, ts->zip->n);
+    if (!all->of_record)
+        return NULL;
+    size_t i = (size_t)(record - ts->zip->entry);
+    *made = !all->of_record[i];
+    if (*made)
+        all->of_record[i] = add_storage(cx, all, (const void *)(i + 1));
+    return all->of_record[i];
+}
+
+static SavedStorage *storage_of_missing(Ctx *cx, SavedStorages *all, Str name, bool *made)
+{
+    SavedStorage *st = map_get(&all->missing, name);
+    *made = !st;
+    if (st)
+        return st;
+    st = add_storage(cx, all, name);
+    map_put(cx, &all->missing, name, st);
+    return st;
 }
 
 /* The storage that a persistent id names: dir is the folder of its record. Made once for each
@@ -97,22 +127,18 @@ static SavedStorage *storage_of(Ctx *cx, TorchScript *ts, const Pickle *pid, con
     const Pickle *type;
     Str key, location;
     int64_t numel;
-    if (!read_pid(cx, pid, &type, &key, &location, &numel))
+    bool made;
+    if (!read_pid(cx, pid, &type, &key, &location, &numel) || !zip_again(cx, ts->zip))
         return NULL;
-    if (!zip_again(cx, ts->zip))
-        return NULL;
+    SavedStorages *all = is_of_data(ts, dir) ? &ts->storages : &ts->other_storages;
     const ZipEntry *record = zip_find_in(ts->zip, dir, key->s);
-    const void *identity = record ? number_of(ts->zip, record) : str_cat(cx, dir, key->s, "");
-    Map *all = is_of_data(ts, dir) ? &ts->storages : &ts->other_storages;
-    SavedStorage *st = map_get(all, identity);
-    if (st)
+    SavedStorage *st = record ? storage_of_record(cx, ts, all, record, &made)
+                              : storage_of_missing(cx, all, str_cat(cx, dir, key->s, ""), &made);
+    if (!st || !made)
         return st;
-    st = new(cx, SavedStorage);
-    st->identity = identity;
     st->meta = str_is(location, "meta");
     st->type_name = type->global.name;
     st->dtype = dtype_of_storage(type->global.name, &st->quantised);
-    map_put(cx, all, identity, st);
     return storage_bytes(cx, ts, st, record, dir, key, numel) ? st : NULL;
 }
 
