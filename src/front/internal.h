@@ -135,10 +135,7 @@ typedef struct SavedTensor {
     Str name;                  /* "layer1.0.conv1.weight" */
     int64_t lo, hi;            /* elements [lo, hi) of the storage */
     const SavedQuant *quant;   /* NULL: the file has a tensor of another kind */
-    /* Of one evaluation: the tensor made of it, and the memory that all have which are `same` as
-     * it; NULL: not yet. */
-    Tensor *tensor;
-    Storage *memory;
+    Tensor *tensor;            /* that one evaluation has made of it; NULL: not yet */
 } SavedTensor;
 static inline bool saved_by_channel(const SavedTensor *t)
 {

@@ -80,31 +80,33 @@ static QuantInfo *quant_info(Builder *b, const SavedTensor *t)
 static Str shown_name(const SavedTensor *t, Str path) { return t->name ? t->name : path; }
 
 /* Tensors that see the same elements share a Storage: a write through one is seen by the other. */
+static Tensor *tensor_of(Builder *b, SavedTensor *t, Str path)
+{
+    if (t->tensor)
+        return t->tensor;
+    Tensor *made = t->tensor = tensor_saved(b->cx, ox_const(b->ts->g, t->k), t->k);
+    made->kind = t->st->quantised ? QUANT : PLAIN;
+    if (t->quant)
+        made->quant = quant_info(b, t);
+    if (t->same != t) {
+        made->st = tensor_of(b, t->same, path)->st;
+        return made;
+    }
+    made->st->name = shown_name(t, path);
+    made->st->state = true;
+    made->st->shared_bytes = t->shared_bytes;
+    return made;
+}
+
 static bool build_tensor(Builder *b, const Pickle *p, Str path, Value *out)
 {
     SavedTensor *t = ts_tensor(b->cx, b->ts, p, b->dir);
     if (!t)
         return false;
-    if (t->tensor) {
-        *out = (Value){ .tag = V_TENSOR, .t = t->tensor };
-        return true;
-    }
     if (t->why)
         return fail(b->cx, E_UNSUPPORTED, "the saved tensor %s (%s): %s", shown_name(t, path)->s,
                     t->st ? t->st->type_name->s : "sparse", t->why);
-    Tensor *made = tensor_saved(b->cx, ox_const(b->ts->g, t->k), t->k);
-    made->kind = t->st->quantised ? QUANT : PLAIN;
-    if (t->st->quantised)
-        made->quant = quant_info(b, t);
-    if (!t->same->memory) {
-        t->same->memory = made->st;
-        made->st->name = shown_name(t->same, path);
-        made->st->state = true;
-        made->st->shared_bytes = t->shared_bytes;
-    }
-    made->st = t->same->memory;
-    t->tensor = made;
-    *out = (Value){ .tag = V_TENSOR, .t = made };
+    *out = (Value){ .tag = V_TENSOR, .t = tensor_of(b, t, path) };
     return !ctx_failed(b->cx);
 }
 
@@ -416,10 +418,8 @@ static bool build(Builder *b, const Pickle *p, const TypeExpr *t, Str path, Valu
 static void forget_tensors(const SavedStorages *all)
 {
     for (const SavedStorage *st = all->newest; st; st = st->older)
-        for (SavedTensor *t = st->newest; t; t = t->older) {
+        for (SavedTensor *t = st->newest; t; t = t->older)
             t->tensor = NULL;
-            t->memory = NULL;
-        }
 }
 
 void ts_forget_values(TorchScript *ts)
