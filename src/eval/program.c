@@ -40,8 +40,8 @@ static size_t stmt_bytes(StmtKind kind)
     case S_PASS:     return UP_TO(Stmt, parts);
     case S_EXPR:
     case S_ASSIGN:
-    case S_SET_ATTR:
-    case S_DEF:      return UP_TO(Stmt, attr);
+    case S_DEF:      return UP_TO(Stmt, type);
+    case S_SET_ATTR: return UP_TO(Stmt, attr);
     default:         return sizeof(Stmt);
     }
 }

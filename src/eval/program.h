@@ -141,7 +141,8 @@ typedef struct StmtMeta {
 /* As with an expression: which fields of the union are set follows from the kind. A program has
  * more statements than it gives nodes, so a statement is small. */
 struct Stmt {
-    StmtKind kind;
+    StmtKind kind : 8;
+    bool unpack; /* ASSIGN, EXPR: take the value apart, though there is one target: a, = x */
     uint32_t start, end;
     uint32_t n_target;
     uint32_t *target;     /* slots: of ASSIGN; FOR's variable; WITH's `as` */
@@ -150,14 +151,10 @@ struct Stmt {
     uint32_t n_values;    /* ASSIGN: not 0 of a, b = x, y */
     uint32_t parts; /* ASSIGN: a later statement takes the list apart into so many; 0: none does */
     union {
-        struct { /* ASSIGN, EXPR */
-            union {
-                const TypeExpr *type; /* declared; NULL: none is */
-                Expr **values;        /* of n_values, instead of value */
-            };
-            bool unpack; /* take the value apart, though there is one target: a, = x */
-        };
-        struct { /* SET_ATTR: object.attr = value */
+        /* ASSIGN, EXPR */
+        const TypeExpr *type; /* declared; NULL: none is */
+        Expr **values;        /* of n_values, instead of value */
+        struct {              /* SET_ATTR: object.attr = value */
             Expr *object;
             Str attr;
         };

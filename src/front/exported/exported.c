@@ -776,6 +776,16 @@ static ClassDef *root_class(Exported *x)
     return c;
 }
 
+/* What only reading asks for of the graph's values. */
+static void forget_graph(Exported *x, Signature *s)
+{
+    mem_give(x->cx, s->inputs.at, s->inputs.cap * sizeof *s->inputs.at);
+    mem_give(x->cx, x->inputs.at, x->inputs.cap * sizeof *x->inputs.at);
+    mem_give(x->cx, x->locals.at, x->locals.cap * sizeof *x->locals.at);
+    memset(&x->inputs, 0, sizeof x->inputs);
+    memset(&x->locals, 0, sizeof x->locals);
+}
+
 /* From the package to x->p: the program's JSON, the weights it refers to, its inputs, its outputs.
  * False after an error. */
 static bool load(Exported *x)
@@ -801,11 +811,10 @@ static bool load(Exported *x)
     zip_close(x->cx, x->zip);
     map_give(x->cx, &x->input_types);
     map_give(x->cx, &x->parts_of);
-    mem_give(x->cx, x->inputs.at, x->inputs.cap * sizeof *x->inputs.at);
-    mem_give(x->cx, s.inputs.at, s.inputs.cap * sizeof *s.inputs.at);
     x->cls->field_index = x->state_by_name; /* all are known, and each is a slot of the root */
     x->p->entry = ex_finish(x, ps.param.at, (uint32_t)ps.param.n);
     map_put(x->cx, &x->cls->method, x->p->entry->name, x->p->entry);
+    forget_graph(x, &s);
     if (x->n_assertions)
         note(x->cx, NOTE_DROPPED, "%zu assertion%s about sizes and values, which ONNX cannot say",
              x->n_assertions, x->n_assertions == 1 ? "" : "s");

@@ -86,6 +86,7 @@ typedef struct Exported {
     ExTargets spare;       /* room for the results of the next node */
     VEC(Arg) spare_args;   /* .. and for its arguments */
     Expr *self;            /* slot 0 */
+    VEC(Expr *) locals;    /* by slot; NULL: not used yet */
 } Exported;
 
 /* The names of one graph. */

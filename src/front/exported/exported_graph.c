@@ -22,11 +22,18 @@ uint32_t ex_slot(Exported *x, ExFunction *fn, Str name)
     return (uint32_t)fn->slots.n - 1;
 }
 
+/* One for all uses of the slots of this number: it has no place in a text. */
 Expr *ex_local(Exported *x, uint32_t slot)
 {
-    Expr *e = ex_expr(x, X_LOCAL);
-    e->slot = slot;
-    return e;
+    while (x->locals.n <= slot)
+        if (!vec_push(x->cx, &x->locals, NULL))
+            return ex_expr(x, X_NONE);
+    Expr **e = &x->locals.at[slot];
+    if (!*e) {
+        *e = ex_expr(x, X_LOCAL);
+        (*e)->slot = slot;
+    }
+    return *e;
 }
 
 bool ex_define(ExScope *s, const Json *j, Str name, uint32_t *slot)
@@ -52,15 +59,19 @@ bool ex_use(ExScope *s, const Json *j, Str name, Expr **out)
 /* All statements of fn, whose own lists go. */
 static Block take_block(Exported *x, ExFunction *fn)
 {
-    VEC(Stmt *) all = { 0 };
-    for (size_t i = 0; i < fn->before.n; i++)
-        vec_push(x->cx, &all, fn->before.at[i]);
+    size_t n = fn->before.n;
+    Stmt **all = new_array(x->cx, Stmt *, n + fn->body.n);
+    if (!all)
+        return (Block){ 0 };
+    for (size_t i = 0; i < n; i++)
+        all[i] = fn->before.at[i];
     for (size_t i = 0; i < fn->body.n; i++)
-        vec_push(x->cx, &all, fn->body.at[i]);
+        all[n + i] = fn->body.at[i];
+    n += fn->body.n;
     mem_give(x->cx, fn->before.at, fn->before.cap * sizeof *fn->before.at);
     mem_give(x->cx, fn->body.at, fn->body.cap * sizeof *fn->body.at);
     fn->before.n = fn->before.cap = fn->body.n = fn->body.cap = 0;
-    return (Block){ all.at, (uint32_t)all.n };
+    return (Block){ all, (uint32_t)n };
 }
 
 Stmt *ex_stmt(Exported *x, StmtKind kind, Expr *value)
