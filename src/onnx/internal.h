@@ -48,7 +48,7 @@ bool node_fail_here(const Node *n, const char *file, int line, const char *fmt, 
 
 /* ---- what was made already (share.c) ---- */
 
-typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS, SHARED_WEIGHT } SharedKind;
+typedef enum { SHARED_NODE, SHARED_CONST, SHARED_DIMS } SharedKind;
 typedef struct Shared {
     uint32_t hash;
     SharedKind kind;
@@ -57,6 +57,9 @@ typedef struct Shared {
 void share(Graph *g, Shared e);
 /* The next entry of that hash and kind from slot *at on; NULL at the end. Start with *at = hash. */
 void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size_t *at);
+/* Where the root's value of this weight is noted, for the caller to fill in if it is NULL. NULL
+ * without memory. */
+Ox *shared_weight(Graph *root, const Const *k);
 /* Is an equal node as good as n? */
 bool node_sharable(const Node *n);
 

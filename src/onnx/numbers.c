@@ -63,19 +63,12 @@ static bool same_small(const Const *a, const Const *b, const void *pa, const voi
 
 static Ox weight_const(Graph *g, const Const *k)
 {
-    Graph *root = graph_root(g);
-    uint32_t h = (uint32_t)hash_bytes(&k, sizeof k, 1);
-    size_t at = h;
-    for (;;) {
-        Ox known = next_shared(root->share, h, SHARED_WEIGHT, &at);
-        if (!known)
-            break;
-        if (known->k == k)
-            return known;
-    }
-    Ox v = new_const(g, k);
-    share(root, (Shared){ h, SHARED_WEIGHT, v });
-    return v;
+    Ox *known = shared_weight(graph_root(g), k);
+    if (!known)
+        return new_const(g, k);
+    if (!*known)
+        *known = new_const(g, k);
+    return *known;
 }
 
 /* The hash of a small constant: of its type, its dims and the bytes at p. */

@@ -14,8 +14,15 @@ typedef struct Sharing {
     Shared *slot;
     size_t n_slot, n;
 } Sharing;
+/* Weights, by the address of the Const. There are many, and each is looked for about once, so that
+ * a slot is no more than the value. */
+typedef struct Weights {
+    Ox *slot;
+    size_t n_slot, n;
+} Weights;
 struct Share {
     Sharing nodes, values;
+    Weights weights;
     bool stale;
 };
 
@@ -68,6 +75,44 @@ void *next_shared(const struct Share *both, uint32_t hash, SharedKind kind, size
             return s->slot[i].what;
     }
     return NULL;
+}
+
+/* ---- weights ---- */
+
+static Ox *find_weight(const Weights *w, const Const *k)
+{
+    size_t at = hash_also(0, (uintptr_t)k) & (w->n_slot - 1);
+    while (w->slot[at] && w->slot[at]->k != k)
+        at = (at + 1) & (w->n_slot - 1);
+    return &w->slot[at];
+}
+
+static bool grow_weights(Ctx *cx, Weights *w)
+{
+    Weights old = *w;
+    size_t n_slot = old.n_slot ? old.n_slot * 2 : 64;
+    Ox *slot = new_array(cx, Ox, n_slot);
+    if (!slot)
+        return false;
+    w->slot = slot;
+    w->n_slot = n_slot;
+    for (size_t i = 0; i < old.n_slot; i++)
+        if (old.slot[i])
+            *find_weight(w, old.slot[i]->k) = old.slot[i];
+    mem_give(cx, old.slot, old.n_slot * sizeof *old.slot);
+    return true;
+}
+
+Ox *shared_weight(Graph *root, const Const *k)
+{
+    if (!root->share)
+        root->share = new(root->cx, struct Share);
+    Weights *w = &root->share->weights;
+    if ((w->n + 1) * 3 > w->n_slot * 2 && !grow_weights(root->cx, w))
+        return NULL;
+    Ox *at = find_weight(w, k);
+    w->n += !*at;
+    return at;
 }
 
 /* ---- equal nodes ---- */
