@@ -19,6 +19,7 @@ import torch
 import oracle
 
 sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import scaling                                                      # noqa: E402
 import write_chain                                                  # noqa: E402
 
 SECONDS = 60                        # no file may take longer
@@ -60,6 +61,14 @@ def write(tmp_path, data, name="model.pt"):
 
 def test_truncated_download(tmp_path, good, out):
     refused(write(tmp_path, good[:len(good) * 6 // 10]), out, r"cut short.*\n.*(download|copy)")
+
+
+def test_archive_in_an_archive_without_its_pickle(tmp_path, out):
+    scaling.wrapped(tmp_path / "whole.pt2", 1)
+    with zipfile.ZipFile(tmp_path / "whole.pt2") as whole, zipfile.ZipFile(tmp_path / "model.pt2", "w") as broken:
+        for name in whole.namelist():
+            broken.writestr(name, whole.read(name).replace(b"data.pkl", b"dato.pkl"))
+    refused(tmp_path / "model.pt2", out, r"model\.pt2: [^ /]+/data/weights/w0: .*no data\.pkl")
 
 
 def test_git_lfs_pointer(tmp_path, out):

@@ -283,7 +283,7 @@ static bool open_nested(Exported *x, const ZipEntry *e, const char *const *class
     Slice text;
     if (!zip_bytes(x->cx, x->zip, e, &b))
         return false;
-    Where here = { .up = x->cx->at, .kind = WHERE_RECORD, .name = e->name };
+    Where here = { .up = x->cx->at, .kind = WHERE_RECORD, .name = str_of(x->cx, e->name) };
     x->cx->at = &here;
     out->zip = zip_open(x->cx, b.src, b.off, b.len);
     const ZipEntry *data = out->zip ? zip_find_in_root(out->zip, "data.pkl") : NULL;
