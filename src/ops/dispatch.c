@@ -304,8 +304,8 @@ static Tensor *read_as(Op *op, Value arg, Ox v)
     return r.found;
 }
 
-/* The result of an ITSELF row: an alias of the argument whose value it is, as dropout(x, 0.5,
- * False) is x; else a new tensor. */
+/* The result of an ITSELF row: the argument whose value it is, as dropout(x, 0.5, False) is x; else
+ * a new tensor. */
 static Value run_itself(Op *op)
 {
     Ox v = op->row->lower(op);
@@ -314,7 +314,7 @@ static Value run_itself(Op *op)
     Tensor *same = NULL;
     for (int i = 0; i < op->call->schema->n_param && !same; i++)
         same = read_as(op, op->call->arg[i], v);
-    return same ? (Value){ .tag = V_TENSOR, .t = tensor_alias(op->cx, same) }
+    return same ? (Value){ .tag = V_TENSOR, .t = tensor_given_back(op->cx, same) }
                 : val_tensor(op->cx, v);
 }
 

@@ -79,7 +79,7 @@ static Tensor *view_of(Op *op, Tensor *base, Ox read)
     if (shares == UNKNOWN)
         return tensor_maybe_view(op->cx, base, op->call->schema->name, read);
     if (op->row->gives_itself)
-        return tensor_alias(op->cx, base);
+        return tensor_given_back(op->cx, base);
     const OpCall *call = call_kept(op->cx, op->call);
     return tensor_view(op->cx, base, call ? &call->view : NULL, call ? read : POISON);
 }

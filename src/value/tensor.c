@@ -39,6 +39,8 @@ Tensor *tensor_alias(Ctx *cx, Tensor *t)
     return a;
 }
 
+Tensor *tensor_given_back(Ctx *cx, Tensor *t) { return t->number ? tensor_alias(cx, t) : t; }
+
 /* Of the value read last, stale or not: writing changes neither dtype nor shape. */
 Type tensor_type(const Tensor *t) { return t->read->type; }
 

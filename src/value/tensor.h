@@ -93,6 +93,8 @@ Tensor *tensor_copy(Ctx *cx, const Tensor *base, Ox read);
  * messages, is the operator that made it. */
 Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read);
 Tensor *tensor_alias(Ctx *cx, Tensor *t); /* detach: same storage, same view, another identity */
+/* t itself as an operator gives it back; another tensor in place of a wrapped number. */
+Tensor *tensor_given_back(Ctx *cx, Tensor *t);
 
 /* ---- tensors that become others. Views that were made of t stay what they are; false after an
  * error: what the model keeps, and what is outside of an open branch, cannot change so ---- */

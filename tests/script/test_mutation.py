@@ -114,6 +114,26 @@ def test_what_is_given_back(view, tmp_path):
     assert None in said and all(s in (None, "torch") for s in said), said
 
 
+TURNED = """def forward(x):
+    y = x * 1.0
+    z = {given}
+    z.{turn}
+    return y, z, y + 1
+"""
+
+
+@pytest.mark.parametrize("turn", ["transpose_(0, 1)", "squeeze_(0)", "unsqueeze_(1)"])
+@pytest.mark.parametrize("given", ["y.to(torch.float32)", "y.contiguous()", "y.cpu()", "y.detach()", "y.alias()", "torch.positive(y)", "torch.as_tensor(y)",
+                                   "y.type_as(x)", "y.resolve_conj()", "y.view_as(y)", "y.add_(1)", "torch.dropout(y, 0.5, False)"])
+def test_a_tensor_that_is_given_back_turns_with_its_argument(given, turn, tmp_path):
+    """What PyTorch gives back as it is has one shape under both names; a view has its own."""
+    program = torch.jit.CompilationUnit(TURNED.format(given=given, turn=turn)).forward
+    x = torch.arange(6.0).reshape(1, 2, 3)
+    program.save(str(tmp_path / "model.pt"))
+    oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[1,2,3]")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy().copy() for y in program(x.clone())])])
+
+
 BITS = """def forward(x):
     y = x * 1.0
     z = torch.view_as_complex(y).conj()

@@ -902,8 +902,8 @@ OP_ROWS(view)
     CALL(lower_detach_, NULL, PLAIN, "aten::detach_(Tensor(a!) self) -> Tensor(a!)");
     ITSELF(lower_same, 0, PLAIN, "aten::positive(Tensor(a) self) -> Tensor(a)");
     ITSELF(lower_same, 0, PLAIN, "aten::lift(Tensor self) -> Tensor");
-    VIEW(lower_same, write_same, NULL, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)");
-    VIEW(lower_same, write_same, NULL, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)");
+    ITSELF(lower_same, 0, PLAIN, "aten::lift_fresh(Tensor(a) self) -> Tensor(a)");
+    ITSELF(lower_same, 0, PLAIN, "aten::cpu(Tensor(a) self) -> Tensor(a)");
     ITSELF_OR_COPY(
         lower_same, shares_contiguous, PLAIN,
         "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)");
