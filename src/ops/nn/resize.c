@@ -333,6 +333,34 @@ static bool settle_scales(Op *op, Ox x, ResizeMode mode, Target *t)
  * _upsample_nearest_exact1d. */
 static int spatial_of(const Op *op) { return *strpbrk(op->row->schema, "123") - '0'; }
 
+/* "H: 4, W: 4" */
+static Str sizes_text(Ctx *cx, const Dim *size, int n)
+{
+    Str text = str_of(cx, "");
+    for (int i = 0; i < n; i++)
+        text = str_fmt(cx, "%s%s%c: %s", text->s, i ? ", " : "", "DHW"[3 - n + i],
+                       dim_text(cx, size[i])->s);
+    return text;
+}
+
+/* Are the sizes that are asked for above 0, as far as they are known? */
+static bool asks_for_some(Op *op, Ox x, const Target *t)
+{
+    Ctx *cx = op->cx;
+    Dim in[3];
+    int64_t v;
+    bool some = true;
+    for (int i = 0; i < t->spatial; i++) {
+        in[i] = ox_dim(x, 2 + i);
+        some = some && !(dim_known(t->size.at[i], &v) && v <= 0);
+    }
+    return some ||
+        fail(cx, E_VALUE,
+             "Input and output sizes should be greater than 0, but got input (%s)%s output (%s)",
+             sizes_text(cx, in, t->spatial)->s, t->spatial == 1 ? " and" : "",
+             sizes_text(cx, t->size.at, t->spatial)->s);
+}
+
 /* row->datum: the ResizeMode */
 static Ox lower_upsample(Op *op)
 {
@@ -351,6 +379,8 @@ static Ox lower_upsample(Op *op)
     if ((t.size.n || !t.scaled) && t.size.n != (size_t)t.spatial)
         return op_fail(op, E_VALUE, "It is expected output_size equals to %d, but got size %zu",
                        t.spatial, t.size.n);
+    if (t.size.n && !asks_for_some(op, x, &t))
+        return POISON;
     bool corners = !is_nearest((ResizeMode)op->row->datum) && arg_bool(op, "align_corners");
     if (t.scaled && !corners && !settle_scales(op, x, (ResizeMode)op->row->datum, &t))
         return POISON;
