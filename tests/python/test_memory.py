@@ -1,4 +1,4 @@
-"""Weights never pass through the heap: peak memory is that of the graph."""
+"""Weights never pass through the heap: peak memory is that of the graph, and how much that is."""
 import json
 import os
 import subprocess
@@ -9,6 +9,7 @@ import pytest
 import oracle
 
 sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+import scaling                                                      # noqa: E402
 import write_chain                                                  # noqa: E402
 
 ALLOWED = 40 << 20
@@ -40,3 +41,16 @@ def test_network(name, small, out):
     case, tiny = small(name), small("linear.traced")
     more = peak(case.file, out, *case.options(False)) - peak(tiny.file, out, *tiny.options(False))
     assert more <= ALLOWED + (20 << 20), "%.0f MB more than a single Linear" % (more / 1e6)
+
+
+@pytest.mark.parametrize("suffix", [".pt", ".pt2"])
+def test_graph(suffix, tmp_path, out):
+    """25,000 layers are 50,000 nodes; each layer takes less than 3.5 KB beyond what 1,000 of them do."""
+    write = {".pt": scaling.chain, ".pt2": scaling.exported}[suffix]
+    found = []
+    for layers in (1_000, 25_000):
+        model = tmp_path / ("model%d%s" % (layers, suffix))
+        specs = write(str(model), layers)
+        found.append(peak(model, out, *(word for spec in specs for word in ("-i", spec))))
+    each = (found[1] - found[0]) / 24_000
+    assert each <= 3_500, "%.0f bytes a layer" % each

@@ -128,6 +128,27 @@ static void escapes_are_decoded(void **state)
     }
 }
 
+/* A piece of the text itself, where that is possible. */
+static void a_text_may_stay_where_it_is(void **state)
+{
+    Ctx *cx = *state;
+    Json j = over(cx, "[\"plain\", \"\\u0041\\n\", null, \"\", 1]");
+    Slice s;
+    assert_true(json_enter_array(&j));
+    assert_true(json_more(&j) && json_text(&j, &s));
+    assert_ptr_equal(s.p, j.text.p + 2);
+    assert_int_equal(s.n, 5);
+    assert_true(json_more(&j) && json_text(&j, &s));
+    assert_int_equal(s.n, 2);
+    assert_memory_equal(s.p, "A\n", 2);
+    assert_true(json_more(&j) && json_text(&j, &s));
+    assert_null(s.p);
+    assert_true(json_more(&j) && json_text(&j, &s));
+    assert_int_equal(s.n, 0);
+    assert_true(json_more(&j));
+    assert_false(json_text(&j, &s));
+}
+
 /* Strings are read eight bytes at a time: what needs a second look is found at every place. */
 static void strings_are_read_to_their_end(void **state)
 {
@@ -237,6 +258,38 @@ static void ends_are_remembered(void **state)
     assert_true(json_int(&j, &n) && n == 5);
     assert_false(json_key(&j, &key));
     assert_int_equal(json_next(&j), J_END);
+    json_forget(cx, &ends);
+}
+
+/* [[item, ..], 7]: the items are read, their memory goes, and the list is skipped by its end. */
+static void text_that_was_read_goes(void **state)
+{
+    enum { ITEMS = 100000, ITEM = 100 }; /* 10 MB */
+    Ctx *cx = *state;
+    size_t n = 0, from;
+    char *text = new_array(cx, char, ITEMS *(ITEM + 1) + 100);
+    assert_non_null(text);
+    n += (size_t)sprintf(text, "[[");
+    for (int i = 0; i < ITEMS; i++)
+        n += (size_t)sprintf(text + n, "%s%*d", i ? "," : "", ITEM, i);
+    n += (size_t)sprintf(text + n, "], 7]");
+    JsonEnds ends = { 0 };
+    Json j = json_over(cx, "text", (Slice){ (const uint8_t *)text, n });
+    j.ends = &ends;
+    Json items = j;
+    Json first = j;
+    assert_true(json_skip(&first));
+    assert_true(json_enter_array(&items) && json_more(&items) && json_enter_array(&items));
+    from = items.at;
+    int64_t number;
+    for (int i = 0; i < ITEMS; i++) {
+        assert_true(json_more(&items) && json_int(&items, &number));
+        assert_int_equal(number, i);
+        json_discard(&items, &from);
+    }
+    assert_true(from > 8 << 20);
+    assert_true(json_enter_array(&j) && json_more(&j) && json_skip(&j));
+    assert_true(json_more(&j) && json_int(&j, &number) && number == 7);
     json_forget(cx, &ends);
 }
 
@@ -399,10 +452,12 @@ int main(void)
         TEST(numbers_keep_their_value),
         TEST(words_for_what_is_not_finite),
         TEST(escapes_are_decoded),
+        TEST(a_text_may_stay_where_it_is),
         TEST(strings_are_read_to_their_end),
         TEST(numbers_of_every_length),
         TEST(helpers_walk_a_record),
         TEST(ends_are_remembered),
+        TEST(text_that_was_read_goes),
         TEST(errors_say_where),
         TEST(loops_end_on_damaged_text),
         TEST(depth_has_a_limit),

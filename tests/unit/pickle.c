@@ -124,6 +124,29 @@ static void an_ordered_dict_is_a_dict(void **state)
     assert_int_equal(p->seq.n, 2);
 }
 
+/* The hooks of two tensors, which stand in their arguments, are one dict; one that has a number in
+ * the memo may be filled yet. */
+static void empty_dicts_of_hooks_are_one_value(void **state)
+{
+    Ctx *cx = *state;
+    static const char call[] = "c__torch__\nA\n(ccollections\nOrderedDict\n)RtR";
+    static const char filled[] = "ccollections\nOrderedDict\n)Rq\0X\1\0\0\0wK\1s";
+    Buf b = buf_new(cx);
+    buf_str(&b, "(");
+    buf_add(&b, call, sizeof call - 1);
+    buf_add(&b, call, sizeof call - 1);
+    buf_add(&b, filled, sizeof filled - 1);
+    buf_str(&b, "t");
+    Pickle *p = pickle(cx, b.s, b.n, torch_allowed);
+    assert_non_null(p);
+    assert_int_equal(p->seq.n, 3);
+    const Pickle *hooks = p->seq.at[0]->args->seq.at[0];
+    assert_ptr_equal(hooks, p->seq.at[1]->args->seq.at[0]);
+    assert_int_equal(hooks->tag, P_DICT);
+    assert_int_equal(hooks->seq.n, 0);
+    assert_int_equal(p->seq.at[2]->seq.n, 2);
+}
+
 static void other_classes_are_named(void **state)
 {
     Ctx *cx = *state;
@@ -265,6 +288,7 @@ int main(void)
         TEST(lists_and_dicts_grow_in_order),
         TEST(objects_are_data),
         TEST(an_ordered_dict_is_a_dict),
+        TEST(empty_dicts_of_hooks_are_one_value),
         TEST(other_classes_are_named),
         TEST(bad_streams_are_refused),
         TEST(every_truncation_is_refused),

@@ -50,6 +50,36 @@ static void archives_as_torch_writes_them(void **state)
     }
 }
 
+static void a_closed_archive_is_read_again(void **state)
+{
+    Ctx *cx = *state;
+    Out o = usual(false);
+    Zip *z = opened(cx, o);
+    zip_close(cx, z);
+    assert_int_equal(z->n, 0);
+    assert_null(zip_find_in_root(z, "code/net.py"));
+    assert_true(zip_again(cx, z));
+    assert_usual(cx, z);
+    assert_true(zip_again(cx, z));
+    out_free(&o);
+}
+
+static void a_record_is_found_by_its_folder(void **state)
+{
+    Ctx *cx = *state;
+    Out o = usual(false);
+    Zip *z = opened(cx, o);
+    const ZipEntry *w = zip_find(z, "net/data/0");
+    assert_non_null(w);
+    assert_true(zip_in_root(z, w));
+    assert_ptr_equal(zip_find_in(z, "data/", "0"), w);
+    assert_ptr_equal(zip_find_in(z, "", "data/0"), w);
+    assert_null(zip_find_in(z, "data/", ""));
+    assert_null(zip_find_in(z, "data/", "00"));
+    assert_null(zip_find_in(z, "dat", "0"));
+    out_free(&o);
+}
+
 static void an_archive_inside_another_one(void **state)
 {
     Ctx *cx = *state;
@@ -230,6 +260,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(archives_as_torch_writes_them),
+        TEST(a_closed_archive_is_read_again),
+        TEST(a_record_is_found_by_its_folder),
         TEST(an_archive_inside_another_one),
         TEST(a_comment_may_follow),
         cmocka_unit_test(every_truncation_is_refused),
