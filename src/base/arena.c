@@ -487,8 +487,14 @@ void phase_end(Ctx *cx, PhaseAround around)
     cx->in = around;
 }
 
+/* The arena itself stays, with its reserve: another one would have to be cleared. */
 void phase_forget(Ctx *cx, Phase phase)
 {
-    arena_free(cx->phase[phase]);
-    cx->phase[phase] = NULL;
+    Arena *a = cx->phase[phase];
+    if (!a)
+        return;
+    arena_reset(a, (ArenaMark){ 0 });
+    chunks_free(a->spare);
+    a->spare = NULL;
+    a->next_size = CHUNK_MIN;
 }

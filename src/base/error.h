@@ -187,7 +187,7 @@ typedef struct Error {
 struct Ctx {
     Arena *run, *keep;    /* see base.h; `run` is reset by a restart */
     Arena *scratch;       /* see base.h: of the calls that run */
-    Arena *phase[PHASES]; /* see base.h; NULL before phase_begin and behind phase_forget */
+    Arena *phase[PHASES]; /* see base.h; NULL before phase_begin */
     int keeping;          /* depth of keep_begin and phase_begin */
     PhaseAround in;       /* the last phase_begin, and what that depth is right inside; 0 outside */
     struct Interner *strings;
