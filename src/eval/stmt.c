@@ -69,18 +69,24 @@ static bool unpack(Eval *ev, const Stmt *s, Value v)
     return true;
 }
 
-/* a, b = x, y: x and y are evaluated before a is assigned. */
-static bool assign_several(Eval *ev, const Stmt *s)
+/* a, b = x, y: x and y are evaluated, into v, before a is assigned. */
+static bool assign_each(Eval *ev, const Stmt *s, Value *v)
 {
-    Value *v = new_array(ev->cx, Value, s->n_values);
-    if (!v)
-        return false;
     for (uint32_t i = 0; i < s->n_values; i++)
         if (!eval_expr(ev, s->values[i], &v[i]))
             return false;
     for (uint32_t i = 0; i < s->n_values && i < s->n_target; i++)
         assign_slot(ev, s->target[i], v[i]);
     return item_count(ev, s->n_values, s->n_target);
+}
+
+static bool assign_several(Eval *ev, const Stmt *s)
+{
+    ArenaMark mark = scratch_begin(ev->cx);
+    Value *v = scratch_array(ev->cx, Value, s->n_values);
+    bool ok = v && assign_each(ev, s, v);
+    scratch_end(ev->cx, mark);
+    return ok;
 }
 
 /* The value of a statement; an operator is given the statement, which says what the file recorded

@@ -552,6 +552,23 @@ static bool load_parts(Exported *x, const Spec *s, Str name, uint32_t from, ExSt
     return true;
 }
 
+static void set_local(Exported *x, uint32_t slot, Expr *value)
+{
+    Stmt *s = statement(x, S_ASSIGN, value);
+    s->target = mem_copy(x->cx, &slot, sizeof slot);
+    s->n_target = 1;
+    ex_prologue(x, s);
+}
+
+/* slot = self.NAME. A model has many: where nobody sees them they become one statement. */
+static bool add_load(Exported *x, uint32_t slot, Expr *value)
+{
+    if (!program_is_shown(x->cx))
+        return vec_push(x->cx, &x->loaded, slot) && vec_push(x->cx, &x->loads, value);
+    set_local(x, slot, value);
+    return true;
+}
+
 /* p_fc_weight = self.fc.weight */
 static bool load_state(Exported *x, const Spec *s, const ExArg *input, ExStore store)
 {
@@ -566,11 +583,17 @@ static bool load_state(Exported *x, const Spec *s, const ExArg *input, ExStore s
         return true;
     if (!ex_state(x, store, s->target, str_is(s->tag, "parameter"), s->persistent, &index))
         return false;
-    Stmt *st = statement(x, S_ASSIGN, attribute(x, s->target));
-    st->target = mem_copy(x->cx, &input->value->slot, sizeof *st->target);
-    st->n_target = 1;
-    ex_prologue(x, st);
-    return true;
+    return add_load(x, input->value->slot, attribute(x, s->target));
+}
+
+/* Those that nobody sees, in one statement. */
+static void add_loads(Exported *x)
+{
+    Stmt *s = statement(x, S_ASSIGN, NULL);
+    s->target = x->loaded.at;
+    s->values = x->loads.at;
+    s->n_target = s->n_values = (uint32_t)x->loads.n;
+    ex_prologue(x, s);
 }
 
 static const TypeExpr *type_named(Exported *x, const char *name)
@@ -591,10 +614,7 @@ static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
 {
     Expr *e = ex_expr(x, X_INT);
     e->i = value;
-    Stmt *st = statement(x, S_ASSIGN, e);
-    st->target = mem_copy(x->cx, &in->value->slot, sizeof *st->target);
-    st->n_target = 1;
-    ex_prologue(x, st);
+    set_local(x, in->value->slot, e);
     note(x->cx, NOTE_DROPPED, "the input %s: torch.export made the program for %s = %lld only",
          path->s, path->s, (long long)value);
     return !ctx_failed(x->cx);
@@ -664,6 +684,8 @@ static bool read_inputs(Exported *x, const Signature *s, Params *ps)
         if (!ok)
             return false;
     }
+    if (x->loads.n)
+        add_loads(x);
     for (size_t i = 0; i < x->parts.n; i++)
         if (x->parts.at[i].value->kind == X_NONE)
             return fail(x->cx, E_UNSUPPORTED,

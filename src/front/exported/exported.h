@@ -87,6 +87,8 @@ typedef struct Exported {
     VEC(Arg) spare_args;   /* .. and for its arguments */
     Expr *self;            /* slot 0 */
     VEC(Expr *) locals;    /* by slot; NULL: not used yet */
+    VEC(uint32_t) loaded;  /* the slots of weights .. */
+    VEC(Expr *) loads;     /* .. and the attributes that they are */
 } Exported;
 
 /* The names of one graph. */
