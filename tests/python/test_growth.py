@@ -31,8 +31,8 @@ CONDITION = "bool(torch.gt(torch.select(torch.select(x, 0, 0), 0, 0), @))"
 
 
 def nested(n):
-    """Branches in branches, as deep as the limit on depth allows. One space a level: with four times the levels the text is what grows
-    with the square."""
+    """Branches in branches, as deep as the limit on depth allows. One space a level: with four times the levels the text grows with the
+    square, and so do the scopes and places that a node of the innermost branch is looked up in."""
     lines = []
     for i in range(n // 10):
         lines.append(" " * i + "if %s:" % CONDITION.replace("@", str(i)))
@@ -151,6 +151,7 @@ PROGRAMS = {
     "sizes_of_sizes": lambda n: forward("s = torch.size(x, 0)", *each(n, "s = torch.add(torch.floordiv(s, 2), torch.remainder(s, 3))"), "return torch.add(x, s, alpha=1)"),
     "halves_of_halves": lambda n: forward("y = x", *each(n, "y = torch.slice(y, 0, 0, torch.floordiv(torch.size(y, 0), 2), 1)"), "return y"),
 }
+SQUARED = {"nested_branches": 4.6}      # of which a part grows with the square
 DYNAMIC = {"views_of_dynamic_size", "sizes_of_sizes", "halves_of_halves"}
 
 
@@ -183,7 +184,7 @@ def test_program(name, growth, tmp_path):
     for n in (SMALL, LARGE):
         model = write(str(tmp_path / "net.pt"), PROGRAMS[name](n))
         sizes.append(work(growth, model, tmp_path / "out.onnx", "x:float32[N,3]" if name in DYNAMIC else "x:float32[%d,3]" % n))
-    assert sizes[1] <= MOST * sizes[0], sizes
+    assert sizes[1] <= SQUARED.get(name, MOST) * sizes[0], sizes
 
 
 @pytest.mark.parametrize("nest, most", [(nested_loops, 16), (nested_whiles, 18)])
