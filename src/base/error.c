@@ -125,9 +125,11 @@ static uint32_t place_intern(Ctx *cx, Places *ps, const Place *p)
         return 0;
     uint32_t *slot = find_place(ps, p);
     ps->kinds |= 1u << p->kind;
-    if (!*slot && vec_push(cx, &ps->at, *p))
-        *slot = (uint32_t)ps->at.n;
-    return *slot;
+    if (*slot)
+        return *slot;
+    if (!vec_push(cx, &ps->at, *p)) /* the error on the way may have made other slots */
+        return 0;
+    return *slot = (uint32_t)ps->at.n;
 }
 
 /* c.up without memory. */
@@ -139,9 +141,11 @@ static SourceId chain_intern(Ctx *cx, Places *ps, Chain c)
     if (c.own == 0 || is_full(&ps->chains, ps->chain.n))
         return c.up;
     uint32_t *slot = find_chain(ps, c);
-    if (!*slot && vec_push(cx, &ps->chain, c))
-        *slot = (uint32_t)ps->chain.n;
-    return *slot ? *slot : c.up;
+    if (*slot)
+        return *slot;
+    if (!vec_push(cx, &ps->chain, c))
+        return c.up;
+    return *slot = (uint32_t)ps->chain.n;
 }
 
 /* The stack is walked outermost first, by reversing the list in place for a moment, from w up to

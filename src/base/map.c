@@ -2,13 +2,16 @@
  * so nothing that is printed depends on where memory happened to lie. */
 #include "base/internal.h"
 
+/* When memory runs out on the way, the error interns its place: where that has pushed to this very
+ * vector, ours is not put over it. */
 bool vec_room(Ctx *cx, void **at, size_t n, size_t *cap, size_t size)
 {
-    if (n < *cap)
+    size_t before = *cap;
+    if (n < before)
         return true;
-    size_t grown = *cap ? *cap * 2 : 4;
-    void *p = mem_grow(cx, *at, *cap, grown, size);
-    if (!p)
+    size_t grown = before ? before * 2 : 4;
+    void *p = mem_grow(cx, *at, before, grown, size);
+    if (!p || *cap != before)
         return false;
     *at = p;
     *cap = grown;
