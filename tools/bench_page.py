@@ -6,7 +6,7 @@
     PYTHON tools/bench_page.py --table                             write docs/data/bench.json's table into docs/bench.md; --check: is it there?
     .. --only sizes|start|growth|weights|graphs|package            a part of it; the rest stays as it was
 
-sizes: 31 Linear layers of growing width, saved as .pt and .pt2, by each converter of tools/versus.py and by `cp`, in turns. A round gives each its
+sizes: 31 Linear layers of growing width, saved as .pt and .pt2, by each converter of tools/versus.py and by `cp`, without and with `sync`, in turns. A round gives each its
 ratio to the `cp` of that round; the table has the median of the ratios, and the least and the most. Time is the processor's, of all threads, because other
 programs of the machine do not change it. start, growth: tools/scaling.py.
 
@@ -32,8 +32,9 @@ import versus                                                       # noqa: E402
 import write_chain                                                  # noqa: E402
 
 DATA, PLOT, PAGE = TOP / "docs/data/bench.json", TOP / "docs/images/bench.svg", TOP / "docs/bench.md"
-WHO = ("cp", *versus.CONVERTERS)
-LABELS = {"cp": "cp", "pt2onnx": "pt2onnx", "torchscript": "torch.onnx, TorchScript", "dynamo": "torch.onnx, dynamo", "pnnx": "pnnx"}
+WHO = ("cp", "synced", *versus.CONVERTERS)
+COPIES = {"cp": ("cp",), "synced": ("sh", "-c", 'cp "$0" "$1" && sync "$1"')}    # pt2onnx waits for the disk too
+LABELS = {"cp": "cp", "synced": "cp and sync", "pt2onnx": "pt2onnx", "torchscript": "torch.onnx, TorchScript", "dynamo": "torch.onnx, dynamo", "pnnx": "pnnx"}
 VISION = ("vit_b_16", "convnext_tiny", "swin_t")        # of torchvision
 WEIGHTS = (*((name, "x:float32[2,3,64,64]") for name in VISION), ("bert_base", "input_ids:int64[1,128]"), ("standardised", "x:float32[1,1024,4,4]"))
 IMPORT = "import sys, time; start = time.perf_counter(); import pt2onnx; print(1e3 * (time.perf_counter() - start)); assert 'torch' not in sys.modules"
@@ -51,7 +52,7 @@ def once(how, files, spec, pt2onnx):
         source = files[versus.READS.get(how, (".pt",))[0]]
         file, out = pathlib.Path(there) / ("m" + source.suffix), pathlib.Path(there) / "out.onnx"
         os.link(source, file)
-        words = ["cp", file, out] if how == "cp" else versus.command(how, file, out, [spec], pt2onnx)[0]
+        words = [*COPIES[how], file, out] if how in COPIES else versus.command(how, file, out, [spec], pt2onnx)[0]
         return versus.measured(words, out)
 
 
@@ -117,7 +118,7 @@ def weights(pt2onnx, rounds):
     rows = []
     for name, spec in WEIGHTS:
         path = saved_model(name, spec[spec.index("[") + 1:-1])
-        rows.append(row_of(name, path.stat().st_size, rounds_of({".pt": path}, spec, pt2onnx, rounds, ("cp", "pt2onnx"))))
+        rows.append(row_of(name, path.stat().st_size, rounds_of({".pt": path}, spec, pt2onnx, rounds, (*COPIES, "pt2onnx"))))
     return rows
 
 
