@@ -408,13 +408,15 @@ static bool accepted(Find *f, const Frame *root)
 static bool solve_one(Find *f, const Goal *g)
 {
     double want;
+    if (literal(g->want, &want))
+        return is_number(f, g->v, want) && solve(f, g->next);
     switch (g->want->kind) {
     case N_NAME: return solve_name(f, g);
     case N_CAST: return solve_cast(f, g);
     case N_NONE: return !g->v && solve(f, g->next);
     case N_LIST: return are_axes(f, g) && solve(f, g->next);
     case N_CALL: return g->want->domain ? solve_form(f, g) : solve_node(f, g);
-    default:     return literal(g->want, &want) && is_number(f, g->v, want) && solve(f, g->next);
+    default:     return false;
     }
 }
 
