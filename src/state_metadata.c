@@ -149,20 +149,15 @@ static bool put_initial(Graph *g, Str input, const Const *k, ModelInfo *info, Bu
     return true;
 }
 
-static Ox input_named(const Graph *g, Str name)
-{
-    for (size_t i = 0; i < g->inputs.n; i++)
-        if (g->inputs.at[i]->name == name)
-            return g->inputs.at[i];
-    return NULL;
-}
-
 /* pt2onnx.state.initial, of every input that is state; from here on these have no default. */
 static bool add_initial(Session *s, const Program *p, Graph *g, ModelInfo *info)
 {
     Buf b = buf_new(s->cx);
+    Map by_name = { 0 };
+    for (size_t i = 0; i < g->inputs.n; i++)
+        map_put(s->cx, &by_name, g->inputs.at[i]->name, g->inputs.at[i]);
     for (uint32_t i = 0; i < p->n_state; i++) {
-        Ox in = input_named(g, p->state[i].input);
+        Ox in = map_get(&by_name, p->state[i].input);
         if (!in || !in->k)
             continue;
         buf_str(&b, b.n ? ", " : "{");

@@ -54,6 +54,7 @@ typedef struct Facts {
     bool one_rank;   /* an evaluation with values of several ranks has failed */
     VEC(InputFact) facts;
     VEC(StateFact) states;
+    Map state_at; /* its place in states, from 1 on, by name */
     VEC(StateShape) shapes;
     VEC(KeyFact) keys;
     Map loops; /* statement or expression -> LoopRow */
@@ -116,10 +117,8 @@ DType facts_dtype(Ctx *cx, Str path)
 static StateFact *state_of(Ctx *cx, Str name)
 {
     Facts *f = facts_of(cx);
-    for (size_t i = 0; i < f->states.n; i++)
-        if (f->states.at[i].name == name)
-            return &f->states.at[i];
-    return NULL;
+    size_t at = (uintptr_t)map_get(&f->state_at, name);
+    return at ? &f->states.at[at - 1] : NULL;
 }
 
 bool facts_any_state(Ctx *cx) { return facts_of(cx)->states.n > 0; }
@@ -137,9 +136,11 @@ bool facts_add_state(Ctx *cx, Str name, uint32_t varying)
         known->varying |= varying;
         return true;
     }
+    Facts *f = facts_of(cx);
     keep_begin(cx);
-    bool added = vec_push(cx, &facts_of(cx)->states,
-                          (StateFact){ str_n(cx, name->s, name->len), varying });
+    Str kept = str_n(cx, name->s, name->len);
+    bool added = vec_push(cx, &f->states, (StateFact){ kept, varying });
+    map_put(cx, &f->state_at, kept, (void *)(uintptr_t)f->states.n);
     keep_end(cx);
     return added;
 }
