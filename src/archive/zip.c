@@ -350,7 +350,7 @@ Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size)
 
 static const ZipEntry *find(const Zip *z, Name name)
 {
-    uint32_t number = z->n ? *find_slot(z, name) : 0;
+    uint32_t number = z->entry ? *find_slot(z, name) : 0;
     return number ? &z->entry[number - 1] : NULL;
 }
 
@@ -364,7 +364,7 @@ const ZipEntry *zip_find_in(Zip *z, const char *folder, const char *rest)
 {
     Name name = { { z->root->s, folder, rest } };
     const ZipEntry *e = z->last ? z->last + 1 : z->entry;
-    if (e == z->entry + z->n || !is_called(e, name))
+    if (!e || e == z->entry + z->n || !is_called(e, name))
         e = find(z, name);
     if (e)
         z->last = e;
@@ -440,17 +440,22 @@ void zip_close(Ctx *cx, Zip *z)
     z->names = NULL;
     z->slot = NULL;
     z->last = NULL;
-    z->n = z->names_used = 0;
 }
 
 bool zip_again(Ctx *cx, Zip *z)
 {
+    Zip now = { .src = z->src, .off = z->off, .size = z->size, .root = z->root };
     if (z->entry)
         return true;
     keep_begin(cx);
-    bool ok = read_directory(cx, z);
+    bool ok = read_directory(cx, &now);
     keep_end(cx);
-    return ok;
+    if (!ok)
+        return false;
+    if (now.n != z->n || now.directory != z->directory)
+        return fail(cx, E_IO, "the file has changed while it was read");
+    *z = now;
+    return true;
 }
 
 void zip_give(Ctx *cx, Slice s) { mem_give(cx, s.p, s.n + 1); }
