@@ -169,12 +169,24 @@ static bool tell_specialized(Eval *ev)
     return !ctx_failed(ev->cx);
 }
 
-/* An evaluation seldom begins again if the inputs are given: what was read of the file goes with
- * the first statement then. */
+/* Has each parameter an -i SPEC, or does the file say what each input is? */
+static bool inputs_are_given(const Eval *ev)
+{
+    const Program *p = ev->p;
+    const Options *o = ev->cx->opt;
+    uint32_t n = p->entry->n_param - (p->root.tag == V_OBJ);
+    for (uint32_t i = 0; i < p->n_input; i++)
+        if (!p->input[i].known)
+            return o && o->n_input >= n;
+    return p->n_input >= n;
+}
+
+/* An evaluation whose inputs are given seldom begins again: what was read of the file goes at
+ * once. */
 static void settle_early(Eval *ev)
 {
-    if (facts_inputs_are_given(ev->cx))
-        ev->p->settled_at = 0;
+    if (ev->p->settled && inputs_are_given(ev))
+        ev->p->settled(ev->cx, ev->p, false);
 }
 
 static bool evaluate(Eval *ev)
@@ -188,11 +200,11 @@ static bool evaluate(Eval *ev)
     p->run_setstate = run_setstate;
     if (p->build_root && !p->build_root(ev->cx, p, &p->root))
         return false;
-    if (!choose_entry(ev) || !state_begin(ev) || !make_inputs(ev, &inputs, &n))
+    if (!choose_entry(ev))
         return false;
     settle_early(ev);
-    return run_entry(ev, inputs, n, &result) && make_outputs(ev, result) && state_check(ev) &&
-        tell_guards(ev) && tell_specialized(ev);
+    return state_begin(ev) && make_inputs(ev, &inputs, &n) && run_entry(ev, inputs, n, &result) &&
+        make_outputs(ev, result) && state_check(ev) && tell_guards(ev) && tell_specialized(ev);
 }
 
 /* One evaluation of the program: inputs, forward, outputs and state. The graph, or NULL after an

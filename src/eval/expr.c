@@ -11,7 +11,7 @@ bool step(Eval *ev)
         return false;
     count_steps(ev->cx, 1);
     if (ev->p->settled && ev->cx->steps >= ev->p->settled_at)
-        ev->p->settled(ev->cx, ev->p);
+        ev->p->settled(ev->cx, ev->p, true);
     return !ctx_failed(ev->cx);
 }
 

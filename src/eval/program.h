@@ -290,8 +290,9 @@ typedef struct Program {
      * file's state). */
     bool (*build_root)(Ctx *cx, struct Program *p, Value *out);
     /* Set by build_root, or NULL: forgets what it was made of, once the evaluation has gone so many
-     * steps (cx->steps) that to read the file again would be little beside beginning again. */
-    void (*settled)(Ctx *cx, struct Program *p);
+     * steps (cx->steps) that to read the file again would be little beside beginning again, or once
+     * that is not expected: what is asked for beside those values goes only then. */
+    void (*settled)(Ctx *cx, struct Program *p, bool expected);
     uint64_t settled_at;
     /* Set by the evaluator before it calls build_root or constant: the graph whose constants the
      * tensors become (NULL: one is made), and how to run a method that the file needs for building

@@ -286,15 +286,6 @@ void facts_input(Ctx *cx, Ox v, Str path, bool rank_given, bool dtype_given)
     facts_of(cx)->n_inputs = facts_of(cx)->seen->inputs.n;
 }
 
-bool facts_inputs_are_given(Ctx *cx)
-{
-    const struct Seen *seen = facts_of(cx)->seen;
-    for (size_t i = 0; i < seen->inputs.n; i++)
-        if (!seen->inputs.at[i].rank_given || !seen->inputs.at[i].dtype_given)
-            return false;
-    return true;
-}
-
 void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested)
 {
     Str name;

@@ -23,7 +23,6 @@ void facts_report(Ctx *cx); /* after the last evaluation: a note for each assump
 
 /* v is the input `path`; *_given: -i or the file says its rank, its dtype. */
 void facts_input(Ctx *cx, Ox v, Str path, bool rank_given, bool dtype_given);
-bool facts_inputs_are_given(Ctx *cx); /* rank and dtype of each of them? */
 /* sym is the size of an input along `axis`; requested: the user named it: it must stay dynamic. */
 void facts_symbol(Ctx *cx, Dim sym, Str path, int axis, bool requested);
 void facts_rename(Ctx *cx, Dim sym, Dim d); /* the file's symbol is the user's d from here on */

@@ -239,7 +239,6 @@ bool ts_read_data(Ctx *cx, TorchScript *ts)
 void ts_forget_data(Ctx *cx, TorchScript *ts)
 {
     phase_forget(cx, PHASE_PICKLES);
-    zip_close(cx, ts->zip);
     ts->data = NULL;
     ts->storages = (SavedStorages){ 0 };
 }

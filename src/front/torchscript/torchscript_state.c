@@ -443,9 +443,12 @@ static void give_values(Ctx *cx, TorchScript *ts)
     ts->made.n = ts->made.cap = 0;
 }
 
-static void forget_data(Ctx *cx, Program *p)
+static void forget_data(Ctx *cx, Program *p, bool again)
 {
-    ts_forget_data(cx, p->front);
+    TorchScript *ts = p->front;
+    ts_forget_data(cx, ts);
+    if (!again)
+        zip_close(cx, ts->zip);
     p->settled = NULL;
 }
 
