@@ -43,7 +43,8 @@ void ctx_restart(Ctx *cx)
 {
     arena_reset(cx->run, (ArenaMark){ 0 });
     arena_reset(cx->scratch, (ArenaMark){ 0 });
-    phase_forget(cx, PHASE_VALUES);
+    if (cx->phase[PHASE_VALUES]) /* its chunks serve the next evaluation */
+        arena_reset(cx->phase[PHASE_VALUES], (ArenaMark){ 0 });
     cx->error = (Error){ .code = E_NONE };
     cx->refusals.n = 0;
     cx->notes.n = cx->kept_notes;
