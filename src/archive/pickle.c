@@ -7,7 +7,7 @@
  * when all is read. */
 #include "archive/archive.h"
 
-enum { SMALL_INTS = 1024, SEEN_TEXTS = 256, SEEN_TUPLES = 256 };
+enum { SMALL_INTS = 128, SEEN_TEXTS = 256, SEEN_TUPLES = 256 };
 
 typedef VEC(Pickle *) Pickles;
 
