@@ -295,7 +295,7 @@ bool zip_in_root(const Zip *z, const ZipEntry *e)
 }
 
 /* Makes the first folder of entry 0 the root, when all records lie in it. */
-static void find_root(Ctx *cx, Zip *z)
+static void find_common_root(Ctx *cx, Zip *z)
 {
     const char *slash = z->n ? strchr(z->entry[0].name, '/') : NULL;
     size_t n = slash ? (size_t)(slash - z->entry[0].name) + 1 : 0;
@@ -341,7 +341,7 @@ Zip *zip_open(Ctx *cx, Source *src, uint64_t off, uint64_t size)
         ? read_directory(cx, z)
         : fail(cx, E_FORMAT, "a ZIP archive lies outside its file");
     if (ok)
-        find_root(cx, z);
+        find_common_root(cx, z);
     keep_end(cx);
     return ok && !ctx_failed(cx) ? z : NULL;
 }

@@ -438,9 +438,7 @@ void ex_close_stores(Exported *x)
 /* A payload that is a torch.save archive of one tensor (a subclass, a custom object). */
 static bool open_payload(Exported *x, const Store *s, const Payload *p, Str name, Saved *out)
 {
-    const ZipEntry *e = p->path
-        ? zip_find_in_root(x->zip, str_fmt(x->cx, "%s%s", s->folder, p->path->s)->s)
-        : NULL;
+    const ZipEntry *e = p->path ? zip_find_in(x->zip, s->folder, p->path->s) : NULL;
     if (!e)
         return fail(x->cx, E_FORMAT, "the package has no data for %s", name->s);
     PhaseAround around = phase_begin(x->cx, PHASE_PICKLES);
