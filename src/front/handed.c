@@ -260,7 +260,7 @@ static bool is_asked(Ctx *cx, const Handed *h, Str op)
 static Expr *operator(Ctx *cx, const Handed *h, const pt2onnx_node *n)
 {
     Expr *e = expr_new(cx, X_OP);
-    e->op = op_find(cx, str_of(cx, word_of(n->kind)));
+    e->op = op_named(cx, word_of(n->kind));
     e->overload = n->overload ? str_of(cx, n->overload) : NULL;
     e->args = new_array(cx, Arg, n->n_in + 1);
     for (size_t i = 0; e->args && i < n->n_in; i++)
@@ -405,7 +405,7 @@ static Expr *int_expr(Ctx *cx, int64_t i)
 static Expr *plus_one(Ctx *cx, uint32_t slot)
 {
     Expr *e = expr_new(cx, X_OP);
-    e->op = op_find(cx, str_of(cx, "aten::add"));
+    e->op = op_named(cx, "aten::add");
     e->args = new_array(cx, Arg, 2);
     if (e->args) {
         e->args[e->n_args++].value = local(cx, slot);

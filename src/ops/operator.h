@@ -12,5 +12,6 @@ typedef struct Operator {
 } Operator;
 /* Of a name that nothing defines too. */
 Operator *op_find(Ctx *cx, Str name);
+Operator *op_named(Ctx *cx, const char *name);
 
 #endif

@@ -238,6 +238,7 @@ static Entry *entry(Ctx *cx, Str name)
 }
 
 Operator *op_find(Ctx *cx, Str name) { return &entry(cx, name)->op; }
+Operator *op_named(Ctx *cx, const char *name) { return op_find(cx, str_of(cx, name)); }
 
 Entry *table_find(Ctx *cx, Str name)
 {

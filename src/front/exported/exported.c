@@ -718,7 +718,7 @@ static bool write_back(Exported *x, const Spec *s, Expr *value)
         return fail(x->cx, E_FORMAT,
                     "an output of the kind %s changes what the program does not have", s->tag->s);
     Expr *copy = ex_expr(x, X_OP);
-    copy->op = op_find(x->cx, str_of(x->cx, "aten::copy_"));
+    copy->op = op_named(x->cx, "aten::copy_");
     copy->overload = str_of(x->cx, "");
     copy->args = new_array(x->cx, Arg, 2);
     copy->n_args = 2;

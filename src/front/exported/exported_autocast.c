@@ -64,7 +64,7 @@ static Expr *cast_to(ExScope *s, Expr *value, DType t)
     Expr *e = ex_expr(x, X_OP);
     Expr *dtype = ex_expr(x, X_VALUE);
     dtype->value = (Value){ .tag = V_DTYPE, .dtype = t };
-    e->op = op_find(x->cx, str_of(x->cx, "aten::to"));
+    e->op = op_named(x->cx, "aten::to");
     e->overload = str_of(x->cx, "dtype");
     e->args = new_array(x->cx, Arg, 2);
     if (!e->args)

@@ -116,7 +116,7 @@ static Expr *written_view(ExScope *s, const ExNode *n, Str x, Expr *base)
         Expr *view = kind->op && view_part(cx, n, x, kind->part[0]) ? ex_expr(s->x, X_OP) : NULL;
         if (!view)
             continue;
-        view->op = op_find(cx, str_of(cx, kind->op));
+        view->op = op_named(cx, kind->op);
         view->args = new_array(cx, Arg, 4);
         if (!view->args)
             return base;
@@ -140,7 +140,7 @@ static bool copy_bases(ExScope *s, const Expr *bases, ExOperands *out)
         ExTargets t = { 0 };
         uint32_t slot = ex_slot(x, s->fn, str_of(x->cx, "base"));
         Expr *clone = ex_expr(x, X_OP);
-        clone->op = op_find(x->cx, str_of(x->cx, "aten::clone"));
+        clone->op = op_named(x->cx, "aten::clone");
         clone->args = new_array(x->cx, Arg, 1);
         if (!clone->args || !vec_push(x->cx, &t.slot, slot) ||
             !vec_push(x->cx, &t.type, (Recorded){ .rank = -1 }))

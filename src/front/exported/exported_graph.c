@@ -102,7 +102,7 @@ Expr *ex_int(Exported *x, int64_t i)
 Expr *ex_op(Exported *x, const char *name, Expr *a, Expr *b, Expr *c)
 {
     Expr *e = ex_expr(x, X_OP);
-    e->op = op_find(x->cx, str_of(x->cx, name));
+    e->op = op_named(x->cx, name);
     e->args = new_array(x->cx, Arg, 3);
     if (!e->args)
         return e;

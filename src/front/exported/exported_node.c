@@ -117,7 +117,7 @@ void ex_split_target(Ctx *cx, Str target, Expr *op)
     if (str_is(target, "torch.ops.aten.detach_.default"))
         target = str_of(cx, "torch.ops.aten.detach.default"), at = target->s;
     if (str_is(target, "torch.ops.aten._print.default")) {
-        op->op = op_find(cx, str_of(cx, "prim::Print"));
+        op->op = op_named(cx, "prim::Print");
         return;
     }
     if (str_starts(target, "torch.ops.higher_order.")) {
