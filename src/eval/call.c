@@ -674,6 +674,8 @@ static Outcome ask_wait(OpUse *u)
 
 static bool is_higher_order(Str name) { return str_starts(name, "higher_order::"); }
 
+bool is_control_call(Str name) { return is_raise(name) || is_wait(name) || is_higher_order(name); }
+
 static Outcome ask_higher_order(OpUse *u)
 {
     return higher_order(u->ev, u->e, u->args, u->n, u->out);

@@ -111,6 +111,9 @@ MUST_USE bool condition_of(Eval *ev, Value v, Value *out);
 
 /* ---- call.c ---- */
 
+/* Do calls of this name steer the run: a raise, a wait, a higher-order operator? */
+bool is_control_call(Str name);
+
 MUST_USE bool eval_call(Eval *ev, const Expr *e, Value *out);
 MUST_USE bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out);
 /* Call a function with finished arguments: they are converted on entry; hooks are the caller's. */

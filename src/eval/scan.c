@@ -35,8 +35,7 @@ static void scan_function(Scan *s, const Function *fn)
 
 static bool is_known(Ctx *cx, const Operator *op)
 {
-    return builtin_named(op->name) || str_is(op->name, "prim::RaiseException") ||
-        str_is(op->name, "aten::wait") || str_starts(op->name, "higher_order::") ||
+    return builtin_named(op->name) || is_control_call(op->name) ||
         (op_exists(cx, op) && !op_refused(cx, op));
 }
 
