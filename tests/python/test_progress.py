@@ -2,8 +2,10 @@
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import onnx
 import pytest
@@ -20,8 +22,9 @@ def long_work(tmp_path_factory):
     return path
 
 
-def on_terminal(command):
-    """What the command writes when its stderr is a terminal."""
+def on_terminal(command, held=None):
+    """What the command writes when its stderr is a terminal. Where it says `held` it stops for half a second, so that what it does there takes long
+    enough on any machine."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
     os.close(theirs)
@@ -29,6 +32,11 @@ def on_terminal(command):
     try:
         while chunk := os.read(ours, 4096):
             seen += chunk
+            if held and held in seen:
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(0.5)
+                process.send_signal(signal.SIGCONT)
+                held = None
     except OSError:                                     # Linux's end of a terminal
         pass
     os.close(ours)
@@ -37,7 +45,7 @@ def on_terminal(command):
 
 
 def test_line_on_a_terminal(long_work, tmp_path):
-    seen = on_terminal([oracle.PROGRAM, str(long_work), "-o", str(tmp_path / "a.onnx")])
+    seen = on_terminal([oracle.PROGRAM, str(long_work), "-o", str(tmp_path / "a.onnx")], held=b"running the program")
     assert b"\rrunning the program" in seen.replace(b"\x1b[K", b"") and b"writing the model" in seen, seen[-300:]
     assert re.search(rb"running the program, \d[\d.]* [kM] steps/s", seen), seen[-300:]
     assert b"writing the model" not in on_terminal([oracle.PROGRAM, str(long_work), "-o", str(tmp_path / "b.onnx"), "-q"])
