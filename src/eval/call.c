@@ -319,17 +319,24 @@ bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value 
 
 /* ---- operators ---- */
 
-static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
+typedef bool EvalArg(Eval *ev, const Expr *e, Value *out);
+
+static bool eval_args_by(Eval *ev, const Expr *e, EvalArg *eval, OpArg **out)
 {
     *out = scratch_array(ev->cx, OpArg, e->n_args ? e->n_args : 1);
     if (!*out)
         return false;
     for (uint32_t i = 0; i < e->n_args; i++) {
         (*out)[i].name = e->args[i].name;
-        if (!eval_expr(ev, e->args[i].value, &(*out)[i].v))
+        if (!eval(ev, e->args[i].value, &(*out)[i].v))
             return false;
     }
     return true;
+}
+
+static bool eval_args(Eval *ev, const Expr *e, OpArg **out)
+{
+    return eval_args_by(ev, e, eval_expr, out);
 }
 
 /* What the file recorded about the results, as types; returns how many: 0 when it recorded nothing
@@ -398,9 +405,12 @@ static bool makes_text(Str name)
         str_is(name, "aten::percentFormat");
 }
 
+static bool is_add(Str name) { return str_is(name, "aten::add"); }
+static bool is_len(Str name) { return str_is(name, "aten::len"); }
+
 static bool passes_text(Str name)
 {
-    return str_is(name, "aten::add") || str_is(name, "aten::join") || str_is(name, "prim::Print") ||
+    return is_add(name) || str_is(name, "aten::join") || str_is(name, "prim::Print") ||
         str_is(name, "print") || str_is(name, "aten::warn");
 }
 
@@ -439,13 +449,12 @@ static Str op_raise_message(Ctx *cx, const OpArg *args, size_t n)
  * long list is not gone through for each append. */
 static bool is_container_op(Str name)
 {
-    static const char *const names[] = { "aten::append",     "aten::_set_item", "aten::insert",
-                                         "aten::extend",     "aten::pop",       "aten::len",
-                                         "aten::__getitem__" };
+    static const char *const names[] = { "aten::append", "aten::_set_item", "aten::insert",
+                                         "aten::extend", "aten::pop",       "aten::__getitem__" };
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
             return true;
-    return false;
+    return is_len(name);
 }
 
 /* Poison itself, or a list or tuple with poison in it: cat([x, poison]). */
@@ -590,8 +599,9 @@ static uint32_t parts_wanted(const Stmt *s)
 
 /* What the name of an operator tells of its calls, found when it is first called. */
 typedef struct OpTraits {
-    uint32_t asked;    /* bit i: asked[i] may take them */
-    bool of_container; /* is_container_op() */
+    uint32_t asked;     /* bit i: asked[i] may take them */
+    bool of_container;  /* is_container_op() */
+    bool takes_growing; /* text that grows as it is: is_add() or is_len() */
 } OpTraits;
 
 /* One call of an operator. */
@@ -600,7 +610,7 @@ typedef struct OpUse {
     const Expr *e;
     const OpTraits *traits;
     Str name;
-    const OpArg *args;
+    OpArg *args;
     size_t n;
     const Stmt *s; /* the statement, with what the file recorded about the results; or NULL */
     Value *out;
@@ -617,6 +627,31 @@ static Outcome ask_choice(OpUse *u) { return choice_op(u->ev, u->name, u->args, 
 
 static bool is_text_op(Str name) { return makes_text(name) || passes_text(name); }
 static Outcome ask_text(OpUse *u) { return text_op(u->ev, u->name, u->args, u->n, u->out); }
+
+/* Whoever is asked behind ask_join and ask_length gets text that grows whole. */
+static Outcome with_whole_text(OpUse *u)
+{
+    for (size_t i = 0; i < u->n; i++)
+        u->args[i].v = val_whole(u->ev->cx, u->args[i].v);
+    return ctx_failed(u->ev->cx) ? FAILED : NOT_MINE;
+}
+
+static Outcome ask_join(OpUse *u)
+{
+    const OpArg *a = u->args;
+    bool both = u->n == 2 && !a[0].name && !a[1].name;
+    if (!both || !val_join(u->ev->cx, a[0].v, a[1].v, u->out))
+        return with_whole_text(u);
+    return outcome_done(u->ev->cx);
+}
+
+static Outcome ask_length(OpUse *u)
+{
+    if (u->n != 1 || u->args[0].name || u->args[0].v.tag != V_JOINED)
+        return with_whole_text(u);
+    *u->out = val_int(val_text_length(u->args[0].v));
+    return DONE;
+}
 
 /* `x is None` of what the running model decides, and x once that has been asked. */
 static Outcome ask_optional(OpUse *u)
@@ -734,6 +769,8 @@ static const struct {
     Outcome (*ask)(OpUse *u);
     bool (*may)(Str name);
 } asked[] = {
+    { ask_join, is_add },
+    { ask_length, is_len },
     { ask_raise, is_raise },
     { ask_choice, NULL },
     { ask_text, is_text_op },
@@ -759,6 +796,7 @@ static const OpTraits *traits_of(Ctx *cx, Operator *op)
     OpTraits *t = new(cx, OpTraits);
     keep_end(cx);
     t->of_container = is_container_op(op->name);
+    t->takes_growing = is_add(op->name) || is_len(op->name);
     for (size_t i = 0; i < COUNT(asked); i++)
         if (!asked[i].may || asked[i].may(op->name))
             t->asked |= (uint32_t)1 << i;
@@ -767,7 +805,7 @@ static const OpTraits *traits_of(Ctx *cx, Operator *op)
 
 /* Runs the operator e with these arguments: the first of asked[] that takes it gives the result.
  * False after an error. */
-static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Value *out)
+static bool run_op(Eval *ev, const Expr *e, OpArg *args, const Stmt *s, Value *out)
 {
     const OpTraits *t = traits_of(ev->cx, e->op);
     OpUse u = { ev, e, t, e->op->name, args, e->n_args, s, out };
@@ -779,8 +817,7 @@ static bool run_op(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s, Va
 }
 
 /* At the operator's own place in a longer statement, which stands in place of the statement's. */
-static bool run_op_at_its_place(Eval *ev, const Expr *e, const OpArg *args, const Stmt *s,
-                                Value *out)
+static bool run_op_at_its_place(Eval *ev, const Expr *e, OpArg *args, const Stmt *s, Value *out)
 {
     Ctx *cx = ev->cx;
     Where *before = cx->at;
@@ -803,8 +840,9 @@ bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out)
 {
     OpArg *args;
     ArenaMark before = scratch_begin(ev->cx);
+    EvalArg *eval = traits_of(ev->cx, e->op)->takes_growing ? eval_growing : eval_expr;
     *out = val_none();
-    bool ok = step(ev) && eval_args(ev, e, &args) &&
+    bool ok = step(ev) && eval_args_by(ev, e, eval, &args) &&
         run_op_at_its_place(ev, e, args, recorded, out);
     scratch_end(ev->cx, before);
     return ok;

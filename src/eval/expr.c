@@ -458,7 +458,7 @@ static bool eval_kind(Eval *ev, const Expr *e, Value *out)
     return fail(ev->cx, E_BUG, "an expression of unknown kind %d", (int)e->kind);
 }
 
-bool eval_expr(Eval *ev, const Expr *e, Value *out)
+bool eval_growing(Eval *ev, const Expr *e, Value *out)
 {
     if (ctx_failed(ev->cx))
         return false;
@@ -468,5 +468,17 @@ bool eval_expr(Eval *ev, const Expr *e, Value *out)
     ev->nesting++;
     bool ok = eval_kind(ev, e, out);
     ev->nesting--;
+    if (ok && out->tag == V_JOINED && trail_is_open(ev->cx))
+        *out = val_whole(ev->cx, *out);
     return ok;
+}
+
+bool eval_expr(Eval *ev, const Expr *e, Value *out)
+{
+    if (!eval_growing(ev, e, out))
+        return false;
+    if (out->tag != V_JOINED)
+        return true;
+    *out = val_whole(ev->cx, *out);
+    return !ctx_failed(ev->cx);
 }

@@ -86,6 +86,9 @@ Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n,
 /* Every function that runs the program returns false after an error, and when the model raised
  * (ev->raised). */
 MUST_USE bool eval_expr(Eval *ev, const Expr *e, Value *out);
+/* The same for who takes text that grows as it is: *out may be V_JOINED, unless a branch is open.
+ */
+MUST_USE bool eval_growing(Eval *ev, const Expr *e, Value *out);
 /* May v be read? False, after an error with the reason, for a value that was never set, is
  * invalid, or is None in some runs. */
 MUST_USE bool must_be_set(Eval *ev, Value v);
@@ -115,6 +118,7 @@ MUST_USE bool condition_of(Eval *ev, Value v, Value *out);
 bool is_control_call(Str name);
 
 MUST_USE bool eval_call(Eval *ev, const Expr *e, Value *out);
+/* *out may be V_JOINED. */
 MUST_USE bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out);
 /* Call a function with finished arguments: they are converted on entry; hooks are the caller's. */
 MUST_USE bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out);

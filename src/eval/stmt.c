@@ -93,7 +93,7 @@ static bool assign_several(Eval *ev, const Stmt *s)
  * of its results. */
 static bool eval_right_side(Eval *ev, const Stmt *s, Value *out)
 {
-    return s->value->kind == X_OP ? eval_op(ev, s->value, s, out) : eval_expr(ev, s->value, out);
+    return s->value->kind == X_OP ? eval_op(ev, s->value, s, out) : eval_growing(ev, s->value, out);
 }
 
 static bool assign_values(Eval *ev, const Stmt *s)
@@ -105,6 +105,8 @@ static bool assign_values(Eval *ev, const Stmt *s)
         return false;
     if (s->n_target != 1 || s->unpack)
         return s->n_target == 0 || unpack(ev, s, v);
+    if (s->type)
+        v = val_whole(ev->cx, v);
     if (!convert_to(ev, v, s->type, "the value", &v))
         return false;
     assign_slot(ev, s->target[0], v);

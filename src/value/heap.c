@@ -212,7 +212,10 @@ static void set_cell(Ctx *cx, Cell *c, uint64_t created, Value v)
     Heap *h = heap_of(cx);
     if (must_log(h, c, created))
         log_change(cx, h,
-                   (Change){ .kind = CHANGE_CELL, .what = c, .before = c->v, .created = created });
+                   (Change){ .kind = CHANGE_CELL,
+                             .what = c,
+                             .before = val_whole(cx, c->v),
+                             .created = created });
     c->v = v;
 }
 

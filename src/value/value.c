@@ -399,7 +399,8 @@ const char *val_kind(Value v)
     case V_FLOAT:
     case V_SYMFLOAT:  return "float";
     case V_COMPLEX:   return "complex";
-    case V_STR:       return "str";
+    case V_STR:
+    case V_JOINED:    return "str";
     case V_DEVICE:    return "Device";
     case V_DTYPE:     return "dtype";
     case V_TENSOR:    return "Tensor";

@@ -40,6 +40,9 @@ typedef enum {
     V_FUNCTION,  /* any: the Function */
     V_NAMESPACE, /* s: a dotted path that names neither */
 
+    /* In locals only, and in operands of `+` and `len`: whoever else reads one gets a V_STR. */
+    V_JOINED, /* joined: text that grows, not yet written out */
+
     /* Values that may be passed around. Reading one is an error, or needs the running model's
      * decision. */
     V_UNINIT, /* a local that is not assigned, uninitialized(T): any is an Unset, or NULL */
@@ -55,6 +58,7 @@ typedef struct Tensor Tensor;
 typedef struct Storage Storage;
 
 typedef struct Maybe Maybe;
+typedef struct Joined Joined;
 
 /* A bool that the running model decides: the predicate `a rel b` over dimensions where ox is NULL,
  * else the tensor ox. Of `x and y` left and right are x and y, which are true wherever the whole
@@ -87,6 +91,7 @@ typedef struct Value {
         const struct Value *future;
         struct Maybe *maybe;
         const struct Choice *choice;
+        Joined *joined;
         const void *any;
     };
 } Value;
@@ -219,6 +224,14 @@ Value val_choice(Ctx *cx, const Value *at, int64_t n, Value index);
 /* A value that may be passed around; reading it is an error with this reason, at the place where it
  * is made now. */
 Value val_never(Ctx *cx, Str why);
+
+/* ---- text that grows (joined.c) ---- */
+
+/* left + right of two texts, V_STR or V_JOINED, as a V_JOINED: that costs the same however long
+ * they are. False: they are no such texts, are better joined at once, or a branch is open. */
+bool val_join(Ctx *cx, Value left, Value right, Value *out);
+int64_t val_text_length(Value v);  /* of a V_STR or V_JOINED; else -1 */
+Value val_whole(Ctx *cx, Value v); /* the V_STR of a V_JOINED; any other v as it is */
 
 /* ---- asking about values ---- */
 

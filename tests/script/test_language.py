@@ -305,6 +305,58 @@ def test_text(tmp_path):
     same(Text(), tmp_path, [(torch.rand(5),), (torch.rand(9),)], "-i", "x:float32[N]")
 
 
+@torch.jit.script
+class Note:
+    def __init__(self, text: str):
+        self.text = text
+
+
+class GrowingText(nn.Module):
+    def twice(self, text: str, again: Optional[str]) -> str:
+        return text + text if again is None else text + again
+
+    def forward(self, x):
+        s, front, same = "", "", ""
+        for i in range(400):
+            s += "ab"
+            front = str(i) + front
+            same = s
+        y = x
+        if bool(x.sum() > 0):               # the text has grown outside of the branch, inside of it, or not at all
+            t = s + "c"
+            same = s
+            y = y + len(t + front)
+        else:
+            y = y - len(s)
+        for row in range(x.size(0)):        # an ONNX loop where the size is open
+            y = y + len(s + same) + row
+        note = Note(s)
+        note.text = s + front
+        d = {s: 1, front: 2, s + front: 3}
+        parts = [s, front, s + front, self.twice(s, None), self.twice(s, front), "{}-{}".format(s, front)]
+        a, b = s, s + "ab"
+        fork = torch.jit.fork(self.twice, s, front)
+        for i in range(3):
+            y = y + d[s + front] + len(parts[i]) + int((s + "ab") == b) + int(a == same) + int(s in d)
+        for part in parts:
+            y = y + len(part.replace("ab", "")) + part.count("9")
+        y = y + len(torch.jit.wait(fork)) + len(note.text.split("b")) + ord(s[-1]) + int((s + front).find("399")) + len(s[3:])
+        return y + hash_of(s + front)
+
+
+def hash_of(text: str) -> int:
+    n = 7
+    for c in text:
+        n = (n * 31 + ord(c)) % 1009
+    return n
+
+
+def test_text_that_grows_is_read_as_any_other(tmp_path):
+    runs = [(torch.rand(3, 2),), (-torch.rand(3, 2),)]
+    same(GrowingText(), tmp_path, runs, "-i", "x:float32[3,2]")
+    same(GrowingText(), tmp_path, [*runs, (torch.rand(5, 2),)], "-i", "x:float32[N,2]")
+
+
 def test_optional_and_any(tmp_path):
     same(Types(), tmp_path, [(torch.rand(3, 2), torch.rand(2))], "-i", "x:float32[N,2]", "-i", "y:float32[2]")
     same(Types(), tmp_path, [(torch.rand(3, 2),)], "-i", "x:float32[N,2]", "-i", "y=None")
