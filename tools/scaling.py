@@ -30,7 +30,7 @@ import write_chain                                                  # noqa: E402
 STEEPEST = 1.15
 COSTLIER = 1.02
 STEPS = 5                               # how often a size is doubled
-KNOWN = ()                              # steeper, as docs/limits.md says
+KNOWN = ("loops", "moves")              # steeper, as docs/limits.md says
 MEMORY = "/dev/shm"                      # a file system without a disk: what fsync does there is no work of ours
 LAYERS_AT_START = 3
 RUNS_AT_START = 101                     # of which the median is told
@@ -198,9 +198,31 @@ def text(path, n):
     return ["x:float32[2,8]"]
 
 
+def filled(n):
+    """Statements that fill a list l with n tensors."""
+    return ["l = annotate(List[Tensor], [])"] + ["_%d = torch.append(l, torch.add(x, %d))" % (i, i) for i in range(n)]
+
+
 def lists(path, n):
     """A list that is filled, and read item by item."""
-    lines = ["l = annotate(List[Tensor], [])"] + ["_%d = torch.append(l, torch.add(x, %d))" % (i, i) for i in range(n)]
+    archive(path, ["x"], filled(n) + ["return torch.cat(l, 0)"])
+    return ["x:float32[2,8]"]
+
+
+def loops(path, n):
+    """Loops that ONNX runs, one behind the other, each of which changes one item of a list."""
+    lines = filled(n)
+    for i in range(n):
+        lines += ["for i%d in range(torch.size(x, 0)):" % i, "  s%d = torch._set_item(l, %d, torch.relu(l[%d]))" % (i, i, i)]
+    archive(path, ["x"], lines + ["return torch.cat(l, 0)"])
+    return ["x:float32[N,8]"]
+
+
+def moves(path, n):
+    """Branches on data, each of which takes the first item of a list away and puts another there."""
+    lines = filled(n)
+    for i in range(n):
+        lines += ["if bool(torch.gt(torch.sum(x), %d)):" % i, "  a%d = torch.pop(l, 0)" % i, "  b%d = torch.insert(l, 0, torch.relu(a%d))" % (i, i), "else:", "  pass"]
     archive(path, ["x"], lines + ["return torch.cat(l, 0)"])
     return ["x:float32[2,8]"]
 
@@ -208,7 +230,7 @@ def lists(path, n):
 KINDS = {"chain": (chain, 125, "layers"), "unshaped": (unshaped, 125, "layers"), "exported": (exported, 125, "layers"),
          "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
          "branches": (branches, 30, "branches"), "nests": (nests, 3, "deep"), "sizes": (sizes, 3, "cuts"), "text": (text, 250, "iterations"),
-         "lists": (lists, 250, "items"), "wrapped": (wrapped, 125, "weights")}
+         "lists": (lists, 250, "items"), "loops": (loops, 5, "loops"), "moves": (moves, 10, "branches"), "wrapped": (wrapped, 125, "weights")}
 
 
 class Work:
