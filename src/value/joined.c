@@ -7,7 +7,7 @@
 enum { JOINED_MIN = 256, JOINED_MAX = INT32_MAX };
 
 struct Joined {
-    Value left, right; /* each is text of one byte at least */
+    Value left, right; /* text of one byte at least; one of them is a V_STR */
     int64_t n;
     Str whole; /* once it is written out, else NULL */
 };
@@ -19,12 +19,16 @@ int64_t val_text_length(Value v)
     return v.tag == V_STR ? (int64_t)v.s->len : -1;
 }
 
-/* What a branch leaves behind is compared with what was there before, so text is whole there. */
+/* What a branch leaves behind is compared with what was there before, so text is whole there. Of
+ * two that have grown neither is a part: `s + s`, again and again, would have parts without number.
+ */
 bool val_join(Ctx *cx, Value left, Value right, Value *out)
 {
     int64_t n_left = val_text_length(left);
     int64_t n_right = val_text_length(right);
     int64_t n = n_left + n_right;
+    if (left.tag == V_JOINED && right.tag == V_JOINED)
+        return false;
     if (n_left < 1 || n_right < 1 || trail_is_open(cx))
         return false;
     if (n < JOINED_MIN || n > JOINED_MAX || n > cx->limit[LIMIT_TEXT])
@@ -35,32 +39,36 @@ bool val_join(Ctx *cx, Value left, Value right, Value *out)
     return true;
 }
 
-/* From its end to its beginning, as most text grows at the end: few parts wait at a time then. No
- * recursion, as there may be a part for each iteration of a loop. */
+static char *put(char *at, Str s)
+{
+    memcpy(at, s->s, s->len);
+    return at + s->len;
+}
+
+/* From both ends inwards: what was added last stands outermost. */
 static Str write_out(Ctx *cx, Value v)
 {
-    Values waiting = { 0 };
     size_t n = (size_t)v.joined->n;
     char *text = new_array(cx, char, n);
-    char *at = text ? text + n : NULL;
-    vec_push(cx, &waiting, v);
-    while (!ctx_failed(cx) && waiting.n > 0) {
-        Value part = waiting.at[--waiting.n];
-        count_values(cx, 1);
-        Str whole = part.tag == V_JOINED ? part.joined->whole : part.s;
-        if (whole) {
-            at -= whole->len;
-            memcpy(at, whole->s, whole->len);
+    if (!text)
+        return NULL;
+    char *front = text;
+    char *back = text + n;
+    for (; v.tag == V_JOINED && !v.joined->whole; count_values(cx, 1)) {
+        const Joined *j = v.joined;
+        if (j->right.tag == V_STR) {
+            back -= j->right.s->len;
+            put(back, j->right.s);
+            v = j->left;
         } else {
-            vec_push(cx, &waiting, part.joined->left);
-            vec_push(cx, &waiting, part.joined->right);
+            front = put(front, j->left.s);
+            v = j->right;
         }
     }
-    if (ctx_failed(cx))
-        return NULL;
+    put(front, v.tag == V_JOINED ? v.joined->whole : v.s);
     Str whole = str_n(cx, text, n);
     mem_give(cx, text, n);
-    return whole;
+    return ctx_failed(cx) ? NULL : whole;
 }
 
 Value val_whole(Ctx *cx, Value v)

@@ -47,12 +47,19 @@ static void text_joined_in_another_order_is_the_same_string(void **state)
     Value a = of_length(cx, LONG);
     Value b = of_length(cx, LONG + 1);
     Value left = joined(cx, joined(cx, a, b), a);
-    (void)val_whole(cx, left);
     Value right = joined(cx, a, joined(cx, b, a));
     assert_ptr_equal(val_whole(cx, left).s, val_whole(cx, right).s);
-    Value twice = val_whole(cx, joined(cx, left, right));
-    assert_ptr_equal(twice.s,
-                     str_fmt(cx, "%s%s", val_whole(cx, left).s->s, val_whole(cx, right).s->s));
+    Value more = val_whole(cx, joined(cx, b, left));
+    assert_ptr_equal(more.s, str_fmt(cx, "%s%s%s%s", b.s->s, a.s->s, b.s->s, a.s->s));
+}
+
+static void two_texts_that_have_grown_are_not_kept_as_parts(void **state)
+{
+    Ctx *cx = *state;
+    Value out;
+    Value text = of_length(cx, LONG);
+    Value grown = joined(cx, text, text);
+    assert_false(val_join(cx, grown, grown, &out));
 }
 
 static void what_is_short_empty_or_too_long_is_left_to_who_copies_it(void **state)
@@ -91,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(text_that_has_grown_at_both_ends_is_written_out),
         TEST(text_joined_in_another_order_is_the_same_string),
+        TEST(two_texts_that_have_grown_are_not_kept_as_parts),
         TEST(what_is_short_empty_or_too_long_is_left_to_who_copies_it),
         TEST(a_branch_sees_whole_text_in_what_it_changes),
     };
