@@ -356,7 +356,8 @@ struct Sink {
     bool (*write)(void *user, const void *p, size_t n); /* used when fd is -1; NULL: the bytes go
                                                            nowhere, and are not read */
     void *user;
-    uint64_t at; /* bytes written so far */
+    uint64_t at;     /* bytes written so far */
+    uint64_t synced; /* .. of them on their way to the disk */
     /* sink_expect: from `start` on so many bytes are expected, and told as progress of the stage */
     const char *stage;
     uint64_t start, expected;

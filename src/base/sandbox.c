@@ -167,6 +167,9 @@ static const uint32_t kept[] = {
     SYS_fallocate,
     SYS_fsync,
     SYS_fdatasync,
+#ifdef SYS_sync_file_range
+    SYS_sync_file_range,
+#endif
     SYS_copy_file_range,
     SYS_sendfile,
     SYS_linkat,

@@ -17,6 +17,7 @@ enum {
     SMALL = 8 << 10,
     INFLATE_INPUT = 64 << 10,
     RESERVE_LEAST = 1 << 20, /* less is written as fast without */
+    SYNC_STEP = 1 << 20,     /* goes to the disk at once */
     KERNEL_COPY = 1 << 26,   /* so that progress is told a few times a second */
     WINDOW = 16 << 10,
     WINDOW_READ = 2 << 10,
@@ -484,9 +485,20 @@ void sink_expect(Sink *s, const char *stage, uint64_t bytes)
         sys_reserve(s->fd, bytes);
 }
 
+/* The disk works while the rest is made, and little is left to wait for at the end (out_commit). */
+static void sync_written(Sink *s)
+{
+    uint64_t whole = s->at - s->at % SYNC_STEP;
+    if (s->fd != SYS_NONE && whole > s->synced) {
+        sys_sync_soon(s->fd, s->synced, whole - s->synced);
+        s->synced = whole;
+    }
+}
+
 static void count_written(Ctx *cx, Sink *s, size_t n)
 {
     s->at += n;
+    sync_written(s);
     if (!s->stage || !s->expected)
         return;
     tell_amount(cx, "bytes", s->at - s->start);

@@ -62,6 +62,14 @@ void sys_reserve(SysFile f, uint64_t n);
 static inline void sys_reserve(SysFile f, uint64_t n) { (void)f, (void)n; }
 #endif
 
+/* n written bytes from `at` on are on their way to the disk, as far as the system knows how:
+ * whoever writes more meanwhile waits less in sys_sync. */
+#ifdef __linux__
+void sys_sync_soon(SysFile f, uint64_t at, uint64_t n);
+#else
+static inline void sys_sync_soon(SysFile f, uint64_t at, uint64_t n) { (void)f, (void)at, (void)n; }
+#endif
+
 /* What was written is on the disk: some file systems tell only here that it is full. Of a folder,
  * the names in it. */
 bool sys_sync(SysFile f);

@@ -88,8 +88,8 @@ enum { COPY_MAPPED, COPY_RANGE, COPY_SENDFILE }; /* ways */
 
 enum {
     MAPPED_LEAST = 1 << 20, /* less is no faster than the other ways */
-    MAPPED_MOST = 4 << 20,  /* at a time: it counts as memory of the process */
-    MAP_STEP = 64 << 10     /* a multiple of every size of pages that Linux has */
+    MAPPED_MOST = 4 << 20,    /* at a time: it counts as memory of the process */
+    MAP_STEP = 64 << 10       /* a multiple of every size of pages that Linux has */
 };
 
 /* What statfs(2) says of ext4, and of ext2 and ext3. */
@@ -205,6 +205,11 @@ void sys_reserve(SysFile f, uint64_t n)
         return;
     if ((uint32_t)info.f_type == EXT4)
         (void)!fallocate((int)f, FALLOC_FL_KEEP_SIZE, end, (off_t)n);
+}
+
+void sys_sync_soon(SysFile f, uint64_t at, uint64_t n)
+{
+    (void)!sync_file_range((int)f, (off_t)at, (off_t)n, SYNC_FILE_RANGE_WRITE);
 }
 #elif !defined(__EMSCRIPTEN__) /* web/wasm/system.c */
 ptrdiff_t sys_copy(int way, SysFile to, SysFile from, uint64_t at, size_t n)
