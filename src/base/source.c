@@ -20,6 +20,7 @@ enum {
     SYNC_STEP = 1 << 20,     /* goes to the disk at once */
     KERNEL_COPY = 1 << 26,   /* so that progress is told a few times a second */
     WINDOW = 16 << 10,
+    WINDOW_LEAST = 4 << 10,
     WINDOW_READ = 2 << 10,
     SPARE = 16 << 20,
     COMPUTED = 16 << 10,      /* results of recipes of up to this size are kept .. */
@@ -151,6 +152,17 @@ static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
     return true;
 }
 
+/* How much to read where a few bytes at `at` are wanted: more and more as long as one place
+ * follows the other, little where there is a large weight between them. */
+static size_t window_size(const Source *s, uint64_t at)
+{
+    size_t n = WINDOW_LEAST;
+    if (at >= s->window_at && at - s->window_at <= 2 * s->window_n)
+        while (n <= s->window_n && n < WINDOW)
+            n *= 2;
+    return s->size - at < n ? (size_t)(s->size - at) : n;
+}
+
 /* Headers and small weights lie side by side in an archive: a small read takes what follows
  * along. */
 static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
@@ -162,13 +174,13 @@ static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
         keep_begin(cx);
         uint8_t *window = s->window ? s->window : new_array(cx, uint8_t, WINDOW);
         keep_end(cx);
-        size_t left = s->size - at < WINDOW ? (size_t)(s->size - at) : WINDOW;
+        size_t ahead = window_size(s, at);
         s->window_n = 0;
         s->window = window;
-        if (!window || !read_straight(cx, s, at, window, left))
+        if (!window || !read_straight(cx, s, at, window, ahead))
             return false;
         s->window_at = at;
-        s->window_n = left;
+        s->window_n = ahead;
     }
     memcpy(out, s->window + (at - s->window_at), n);
     return true;

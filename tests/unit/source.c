@@ -310,6 +310,35 @@ static void room_is_made_for_what_is_expected(void **state)
 }
 #endif
 
+/* In order, here and there, and behind a piece that the end of the file has cut. */
+static void small_reads_give_the_bytes_of_their_place(void **state)
+{
+    (void)state;
+    enum { SIZE = 100000, MOST = 2048 };
+    uint8_t got[MOST];
+    uint8_t *all = pattern(SIZE);
+    char *dir = folder();
+    Ctx *cx = ctx_new();
+    Source *s = file_source(cx, dir, all, SIZE);
+    uint32_t x = 1;
+    uint64_t at = 0;
+    for (int i = 0; i < 5000; i++) {
+        x = x * 1664525 + 1013904223;
+        size_t n = (x >> 16) % MOST + 1;
+        if (i % 7 == 0)
+            at = (x >> 8) % SIZE;
+        if (at + n > SIZE)
+            at = SIZE - n;
+        memset(got, 0, n);
+        assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, at, got, n));
+        assert_memory_equal(got, all + at, n);
+        at += n + (i % 5 == 0 ? 3000 : 0);
+    }
+    ctx_free(cx);
+    free(all);
+    remove_folder(dir);
+}
+
 static void what_is_not_a_file_is_named(void **state)
 {
     Ctx *cx = *state;
@@ -384,6 +413,7 @@ int main(void)
         TEST(a_file_that_shrinks_is_an_error),
         TEST(a_large_copy_has_the_bytes),
         TEST(a_large_copy_fits_a_pipe),
+        TEST(small_reads_give_the_bytes_of_their_place),
         TEST(what_is_not_a_file_is_named),
         TEST(a_small_recipe_runs_once),
         TEST(a_part_is_computed_alone),
