@@ -87,7 +87,7 @@ ptrdiff_t sys_write(SysFile f, const void *p, size_t n)
 enum { COPY_MAPPED, COPY_RANGE, COPY_SENDFILE }; /* ways */
 
 enum {
-    MAPPED_LEAST = 1 << 20, /* less is no faster than the other ways */
+    MAPPED_LEAST = 128 << 10, /* less is no faster than the other ways */
     MAPPED_MOST = 4 << 20,    /* at a time: it counts as memory of the process */
     MAP_STEP = 64 << 10       /* a multiple of every size of pages that Linux has */
 };
