@@ -8,7 +8,7 @@
 
 sizes: 31 Linear layers of growing width, saved as .pt and .pt2, by each converter of tools/versus.py and by `cp`, without and with `sync`, in turns. A round gives each its
 ratio to the `cp` of that round; the table has the median of the ratios, and the least and the most. Time is the processor's, of all threads, because other
-programs of the machine do not change it. start, growth: tools/scaling.py.
+programs of the machine do not change it; on the clock there is a ratio to the `cp and sync` of that round, which waits for the disk too. start, growth: tools/scaling.py.
 
 weights: models whose weights are computed while they are written, transposed, fused with a batch norm or standardised, beside `cp` in the same way.
 graphs: chains of many layers, and an archive of 137 GB whose weights are holes. package: pt2onnx.export beside torch.jit.trace and torch.export.export alone,
@@ -62,19 +62,19 @@ def spread(values):
 
 
 def rounds_of(files, spec, pt2onnx, rounds, everybody=WHO):
-    """{who: [(seconds of the processor, ratio to the cp of that round, peak)]}"""
+    """{who: [(seconds of the processor, ratio to the cp of that round, peak, ratio on the clock to the cp and sync of that round)]}"""
     found, spent = {who: [] for who in everybody}, dict.fromkeys(everybody, 0.0)
     for _ in range(rounds):
-        copied = None
+        done = {}
         for who in everybody:
             if spent[who] > PATIENCE or (who == "pnnx" and not versus.pnnx_program()):
                 continue
             began = time.monotonic()
-            m = once(who, files, spec, pt2onnx)
+            done[who] = once(who, files, spec, pt2onnx)
             spent[who] += time.monotonic() - began
-            copied = m if who == "cp" else copied
+        for who, m in done.items():
             if m:
-                found[who].append((m["cpu"], m["cpu"] / copied["cpu"], m["peak"]))
+                found[who].append((m["cpu"], m["cpu"] / done["cp"]["cpu"], m["peak"], m["seconds"] / done["synced"]["seconds"]))
     return found
 
 
@@ -90,8 +90,8 @@ def sizes(pt2onnx, rounds):
 def row_of(name, size, found):
     row = {"model": name, "bytes": size, "rounds": {who: len(found[who]) for who in found if found[who]}}
     for who in row["rounds"]:
-        seconds, ratios, peaks = zip(*found[who])
-        row[who] = {"seconds": spread(seconds), "ratio": spread(ratios), "peak": spread(peaks)}
+        seconds, ratios, peaks, clock = zip(*found[who])
+        row[who] = {"seconds": spread(seconds), "ratio": spread(ratios), "peak": spread(peaks), "clock": spread(clock)}
     print(f"{name}: " + ", ".join(f"{who} {row[who]['seconds'][0]:.3f} s, {row[who]['ratio'][0]:.2f} times cp" for who in row["rounds"]), flush=True)
     return row
 
@@ -208,12 +208,16 @@ def own(text):
     return [text if who == "pt2onnx" else "" for who in WHO]
 
 
+# What is told of a file that several convert or copy, and how.
+TIMES = (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"])),
+         ("on the clock, times `cp and sync`", lambda m: with_spread(m["clock"])))
+
+
 def table(data):
     lines = [tables.line("", *(LABELS[who] for who in WHO)), tables.rule(len(WHO) + 1)]
     for row in data["sizes"]:
         size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] < 1e7 else f"{row['bytes'] / 1e6:.0f} MB"
-        for what, cell in (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"])),
-                           ("peak memory, MB", lambda m: short(m["peak"][0] / 1e6))):
+        for what, cell in (*TIMES, ("peak memory, MB", lambda m: short(m["peak"][0] / 1e6))):
             lines.append(tables.line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
     if data.get("start"):
         start = data["start"]
@@ -221,7 +225,7 @@ def table(data):
         lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
     for row in data.get("weights", []):
         named = f"{row['model']}, {row['bytes'] / 1e6:.0f} MB"
-        for what, cell in (("seconds of the processor", lambda m: short(m["seconds"][0])), ("times `cp`", lambda m: with_spread(m["ratio"]))):
+        for what, cell in TIMES:
             lines.append(tables.line(f"{named}: {what}", *(cell(row[who]) if who in row else "" for who in WHO)))
     for what, seconds, peak in data.get("graphs", []):
         lines.append(tables.line(f"{what}: seconds of the processor", *own(with_spread(seconds))))
