@@ -226,7 +226,8 @@ struct Ctx {
     size_t stack_allowed;      /* ... and how far from it others may lie */
     struct Inflate *inflate;   /* source.c: the deflated sources being read */
     uint64_t computed;         /* source.c: bytes of small computed weights that are kept */
-    uint8_t *spare;            /* source.c: room for one computed weight, kept for the next */
+    uint8_t *spare[2];         /* source.c: room for computed weights, kept for the next .. */
+    size_t n_spare;            /* .. the one given back last is taken first: it has more pages */
     /* --limit: one slot per row of base/limits.h, by its enum; ctx_new sets the defaults */
     int64_t limit[32];
     /* progress, set by the caller, who also decides how often to show it: a stage and a share of

@@ -327,22 +327,22 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
 }
 
 /* A model computes dozens of weights, and to get fresh memory from the system takes longer than to
- * compute them: up to SPARE bytes the room is used again. A recipe inside a recipe finds none and
- * makes another. */
+ * compute them: up to SPARE bytes the room is used again. Two are kept: for a weight, and for what
+ * is read of the one that it is made of. */
 uint8_t *room_take(Ctx *cx, uint64_t size)
 {
-    uint8_t *p = size <= SPARE ? cx->spare : NULL;
-    if (p)
-        cx->spare = NULL;
-    else if (size < SIZE_MAX && !fault_of_size((size_t)size))
-        p = pages_new(0, size <= SPARE ? SPARE : (size_t)size);
-    return p;
+    uint64_t room = size <= SPARE ? SPARE : size;
+    if (room == SPARE && cx->n_spare)
+        return cx->spare[--cx->n_spare];
+    if (room == SIZE_MAX || fault_of_size((size_t)size))
+        return NULL;
+    return pages_new(0, (size_t)room);
 }
 
 void room_give(Ctx *cx, uint8_t *p, uint64_t size)
 {
-    if (size <= SPARE && !cx->spare)
-        cx->spare = p;
+    if (size <= SPARE && cx->n_spare < COUNT(cx->spare))
+        cx->spare[cx->n_spare++] = p;
     else
         pages_free(p, 0, size <= SPARE ? SPARE : (size_t)size);
 }
@@ -482,8 +482,8 @@ void sources_close(Ctx *cx)
         if (s->fd != SYS_NONE)
             sys_close(s->fd);
     cx->sources = NULL;
-    pages_free(cx->spare, 0, SPARE);
-    cx->spare = NULL;
+    while (cx->n_spare)
+        pages_free(cx->spare[--cx->n_spare], 0, SPARE);
 }
 
 /* ---- writing ---- */

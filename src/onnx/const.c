@@ -8,7 +8,10 @@
 
 #include <assert.h>
 
-enum { GATHER_TILE = 1 << 19 }; /* bytes of source held at once: half of what an L2 often has */
+enum {
+    GATHER_TILE = 1 << 19, /* bytes of source held at once: half of what an L2 often has */
+    SMALL_TILE = 1 << 16,  /* for so many a room, which begins with a huge page, is too much */
+};
 
 int64_t numel_of_ints(int rank, const int64_t *dims)
 {
@@ -247,12 +250,16 @@ static bool read_strided(Ctx *cx, const Const *k, void *out)
     SourceKind source = k->bytes.src->kind;
     bool plain = cx->keeping == 0 && (source == SRC_FILE || source == SRC_MEMORY);
     g.tile_size = span(&g, 0) < GATHER_TILE ? span(&g, 0) : GATHER_TILE;
-    g.tile = new_array(cx, uint8_t, g.tile_size);
-    if (!g.tile || !gather(&g, 0, 0, out))
-        return false;
-    if (plain)
+    bool small = g.tile_size <= SMALL_TILE;
+    g.tile = small ? new_array(cx, uint8_t, g.tile_size) : room_take(cx, GATHER_TILE);
+    if (!g.tile)
+        return fail(cx, E_MEMORY, "out of memory");
+    bool ok = gather(&g, 0, 0, out);
+    if (!small)
+        room_give(cx, g.tile, GATHER_TILE);
+    else if (ok && plain)
         arena_reset(cx->run, m);
-    return true;
+    return ok;
 }
 
 bool const_read(Ctx *cx, const Const *k, void *out)
