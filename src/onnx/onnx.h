@@ -239,6 +239,12 @@ static inline Dim ox_dim(Ox v, int axis)
     bool there = v->type && axis >= 0 && axis < v->type->rank;
     return there ? v->type->dim[axis] : ox_no_dim(v, axis);
 }
+/* The sizes of v, whose rank is known, into `out`, which has room for MAX_RANK of them. */
+static inline void ox_sizes(Ox v, Dim *out)
+{
+    for (int i = 0; i < v->type->rank; i++)
+        out[i] = v->type->dim[i];
+}
 
 typedef enum {
     ATTR_INT,

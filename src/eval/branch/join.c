@@ -137,7 +137,8 @@ static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After 
     Value *at = new_array(cx, Value, each * after->n + 1);
     if (!at)
         return NULL;
-    memcpy(at, was, (size_t)(each * kept) * sizeof *at);
+    if (kept)
+        memcpy(at, was, (size_t)(each * kept) * sizeof *at);
     for (size_t i = 0; i < after->placed.n; i++) {
         const Placed *p = &after->placed.at[i];
         at[each * p->i] = each == 2 ? p->key : p->v;

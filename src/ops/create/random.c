@@ -436,7 +436,7 @@ static Ox complex_drawn(Op *op, Ox x)
         return op_fail(op, E_VALUE, "PyTorch has it for real numbers only");
     if (!need_rank(op, x, -1, &rank))
         return POISON;
-    memcpy(pairs, x->type->dim, (size_t)rank * sizeof *pairs);
+    ox_sizes(x, pairs);
     pairs[rank] = dim_int(op->cx, 2);
     double by = normal ? arg_float(op, "std") * 0.70710678118654752440
                        : arg_float(op, "to") - arg_float(op, "from");

@@ -148,7 +148,7 @@ static Ox scattered(Op *op, const Segments *s, Ox numbers, Ox start, Ox x, const
 {
     Dim dims[MAX_RANK];
     int rank = ox_rank(s->x);
-    memcpy(dims, s->x->type->dim, (size_t)rank * sizeof *dims);
+    ox_sizes(s->x, dims);
     dims[s->axis] = dim_add(op->cx, s->count, dim_of(op, 1));
     Ox filled = expand_dims(op, start, dims, rank);
     if (!ox_ok(numbers) || !ox_ok(filled) || !ox_ok(x))
@@ -437,7 +437,8 @@ static bool bin_counts(Op *op, Histogram *h)
     if (n.n != (size_t)h->axes)
         return fail(op->cx, E_VALUE,
                     "torch.histogramdd: expected %d integer bin counts but got %zu", h->axes, n.n);
-    memcpy(h->bins, n.at, n.n * sizeof *n.at);
+    if (n.n)
+        memcpy(h->bins, n.at, n.n * sizeof *n.at);
     return true;
 }
 

@@ -227,7 +227,7 @@ static Ox unit_columns(Op *op, const Svd *s, bool complete)
     Ox signs = ox(op, "Where", negative, num(op, -1), num(op, 1));
     if (complete && ox_ok(signs)) {
         Dim rest[MAX_RANK];
-        memcpy(rest, signs->type->dim, (size_t)rank * sizeof *rest);
+        ox_sizes(signs, rest);
         rest[rank - 1] = dim_sub(op->cx, m, s->count);
         signs = concat_axis(op, (const Ox[]){ signs, expand_dims(op, num(op, 1), rest, rank) }, 2,
                             rank - 1);

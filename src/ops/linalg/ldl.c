@@ -197,7 +197,7 @@ static Value lower_ldl_factor(Op *op)
     if (!dim_require(op->cx, ox_dim(a, rank - 2), ox_dim(a, rank - 1),
                      "linalg.ldl_factor: A must be batches of square matrices"))
         return val_poison();
-    memcpy(one_each, a->type->dim, (size_t)rank * sizeof *one_each);
+    ox_sizes(a, one_each);
     one_each[rank - 2] = one_each[rank - 1] = dim_int(op->cx, 1);
     Ox zero = ox_int(op->g, 0);
     Ox start = expand_dims(op, zero, one_each, rank);

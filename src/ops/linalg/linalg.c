@@ -446,8 +446,8 @@ static bool same_contracted(Op *op, Ox *x, const Ints *dx, Ox *y, const Ints *dy
     Dim xs[MAX_RANK], ys[MAX_RANK];
     if (!ox_ok(*x) || !ox_ok(*y))
         return false;
-    memcpy(xs, (*x)->type->dim, (size_t)ox_rank(*x) * sizeof *xs);
-    memcpy(ys, (*y)->type->dim, (size_t)ox_rank(*y) * sizeof *ys);
+    ox_sizes(*x, xs);
+    ox_sizes(*y, ys);
     for (size_t i = 0; i < dx->n; i++) {
         Dim *a = &xs[dx->at[i] < 0 ? dx->at[i] + ox_rank(*x) : dx->at[i]];
         Dim *b = &ys[dy->at[i] < 0 ? dy->at[i] + ox_rank(*y) : dy->at[i]];

@@ -78,7 +78,7 @@ Ox matrix_eye(Op *op, Ox like, Dim m, Dim n)
         return POISON;
     Dim shape[MAX_RANK];
     int rank = ox_rank(like);
-    memcpy(shape, like->type->dim, (size_t)rank * sizeof *shape);
+    ox_sizes(like, shape);
     shape[rank - 2] = m;
     shape[rank - 1] = n;
     Ox row = unsqueeze_axis(op, numbers(op, m), 1);

@@ -329,7 +329,7 @@ static Ox normalized(Op *op, Ox v, const Schur *s, Ox values, bool real)
 {
     int rank = ox_rank(v);
     Dim shape[MAX_RANK];
-    memcpy(shape, v->type->dim, (size_t)rank * sizeof *shape);
+    ox_sizes(v, shape);
     shape[rank - 2] = dim_int(op->cx, 1);
     /* a matrix without rows has no largest element */
     Ox with[] = { v, expand_dims(op, znum(op, 0), shape, rank) };

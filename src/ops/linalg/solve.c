@@ -114,7 +114,7 @@ static Ox in_order(Op *op, const Eliminated *e)
         return POISON;
     int rank = ox_rank(e->left);
     Dim shape[MAX_RANK];
-    memcpy(shape, e->left->type->dim, (size_t)rank * sizeof *shape);
+    ox_sizes(e->left, shape);
     Ox index = expand_dims(op, matrix_transposed(op, e->at), shape, rank);
     return ox_with(op, "GatherElements", INPUTS(e->left, index), INT("axis", rank - 2));
 }
@@ -505,7 +505,7 @@ static bool looped_cholesky(Op *op, Ox a, bool upper, Ox *l, Ox *info)
 {
     int rank = ox_rank(a);
     Dim n = ox_dim(a, rank - 1), one[MAX_RANK];
-    memcpy(one, a->type->dim, (size_t)rank * sizeof *one);
+    ox_sizes(a, one);
     one[rank - 2] = one[rank - 1] = dim_int(op->cx, 1);
     Ox none = expand_dims(op, ox_int(op->g, 0), one, rank);
     Ox state[] = { a, expand_dims(op, number_like(op, 0, a), a->type->dim, rank), none };

@@ -96,7 +96,7 @@ static Ox into_bags(Op *op, const Bags *b, Ox start, Ox what, const char *reduct
     Dim dims[MAX_RANK];
     if (!ox_ok(what))
         return POISON;
-    memcpy(dims, what->type->dim, (size_t)ox_rank(what) * sizeof *dims);
+    ox_sizes(what, dims);
     dims[0] = b->n;
     Ox all = expand_dims(op, start, dims, ox_rank(what));
     return ox_with(op, "ScatterND", INPUTS(all, b->which, what),

@@ -147,7 +147,7 @@ static Value lower_fractional_max_pool(Op *op)
         return val_poison();
     Ox seen = f.x;
     Ox place = ox_int(op->g, 0);
-    memcpy(dims, f.x->type->dim, ((size_t)f.n + 2) * sizeof *dims);
+    ox_sizes(f.x, dims);
     for (int i = 0; i < f.n; i++) {
         Ox at = places(op, &f, i);
         Ox size = ox_dim_value(op->g, ox_dim(f.x, 2 + i));

@@ -55,7 +55,7 @@ Ox taken_apart(Op *op, Ox bytes, int bits)
     int n = 8 / bits;
     int range = 1 << bits;
     Dim dims[MAX_RANK];
-    memcpy(dims, left->type->dim, (size_t)rank * sizeof *dims);
+    ox_sizes(left, dims);
     dims[rank - 1] = dim_mul(op->cx, dims[rank - 1], dim_int(op->cx, n));
     for (int i = 0; i < n - 1; i++) {
         Ox shifted = ox(op, "Mul", left, number_like(op, 1.0 / range, left));

@@ -48,7 +48,7 @@ static bool scan_axis(Op *op, Running *r, StepFn step);
 static Ox with_first_step(Op *op, const Running *r)
 {
     Dim one[MAX_RANK];
-    memcpy(one, r->x->type->dim, (size_t)ox_rank(r->x) * sizeof *one);
+    ox_sizes(r->x, one);
     one[r->axis] = dim_int(op->cx, 1);
     Ox first = expand_dims(op, r->start[0], one, ox_rank(r->x));
     return concat_axis(op, (const Ox[]){ first, r->x }, 2, r->axis);

@@ -173,7 +173,7 @@ static Ox lower_pad_sequence(Op *op)
     }
     for (size_t i = 0; i < xs.n; i++) {
         Dim dims[MAX_RANK];
-        memcpy(dims, xs.at[i]->type->dim, (size_t)ox_rank(xs.at[i]) * sizeof *dims);
+        ox_sizes(xs.at[i], dims);
         dims[0] = dim_sub(op->cx, longest, dims[0]);
         Ox fill = dim_is(dims[0], 0)
             ? NULL
@@ -201,7 +201,7 @@ static Ox lower_chunk_cat(Op *op)
         Dim dims[MAX_RANK + 1];
         Dim size = ox_dim(xs.at[i], axis);
         Dim whole = dim_mul(op->cx, dim_ceildiv(op->cx, size, chunks), chunks);
-        memcpy(dims, xs.at[i]->type->dim, (size_t)rank * sizeof *dims);
+        ox_sizes(xs.at[i], dims);
         dims[axis] = dim_sub(op->cx, whole, size);
         Ox fill = dim_is(dims[axis], 0) ? NULL
                                         : expand_dims(op, number_like(op, 0, xs.at[i]), dims, rank);

@@ -299,7 +299,7 @@ static Ox lower_slice_scatter(Op *op)
     if (!ox_ok(src) || !slice_span(op, self, &s))
         return POISON;
     Dim dims[MAX_RANK];
-    memcpy(dims, self->type->dim, (size_t)ox_rank(self) * sizeof *dims);
+    ox_sizes(self, dims);
     dims[s.axis] = dim_ceildiv(op->cx, dim_sub(op->cx, s.end, s.start), dim_int(op->cx, s.step));
     if (!source_is_part(op, src, dims, ox_rank(self)))
         return POISON;

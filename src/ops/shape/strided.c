@@ -71,7 +71,7 @@ static Ox diagonal_rows(Op *op, Ox x, const Diagonal *d)
     Ox last = permute_to(op, x, d->perm, d->rank);
     if (!ox_ok(last))
         return POISON;
-    memcpy(dims, last->type->dim, (size_t)d->rank * sizeof *dims);
+    ox_sizes(last, dims);
     dims[d->rank - 2] = dim_mul(op->cx, d->rows, d->cols);
     return reshape_to(op, last, dims, d->rank - 1);
 }
@@ -141,7 +141,7 @@ static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
     Ox line = x;
     if (far) { /* element i must be in row i of the result */
         Dim none[MAX_RANK];
-        memcpy(none, x->type->dim, (size_t)(rank - 2) * sizeof *none);
+        ox_sizes(x, none);
         none[rank - 2] = dim_int(cx, far);
         Ox gap = expand_dims(op, number_like(op, 0, x), none, rank - 1);
         line = concat_axis(op, offset > 0 ? (const Ox[]){ x, gap } : (const Ox[]){ gap, x }, 2,
@@ -292,7 +292,7 @@ static Ox write_unfold(Op *op, Ox base, Ox part)
                        "a write to windows that overlap: PyTorch does not say which of an "
                        "element's copies counts");
     move_axis(u.rank + 1, u.rank, u.axis + 1, perm);
-    memcpy(dims, base->type->dim, (size_t)u.rank * sizeof *dims);
+    ox_sizes(base, dims);
     dims[u.axis] = dim_mul(op->cx, u.n, u.size);
     Ox rows = reshape_to(op, permute_to(op, part, perm, u.rank + 1), dims, u.rank);
     return replace_rows(op, base, rows, u.axis, flatten_to_1d(op, unfold_table(op, &u)));

@@ -150,7 +150,7 @@ Ox matmul_nbits(Graph *g, OxList in, NBits how)
                      INT("block_size", how.block) };
     Dim dim[MAX_RANK];
     int rank = ox_rank(x);
-    memcpy(dim, x->type->dim, (size_t)rank * sizeof *dim);
+    ox_sizes(x, dim);
     dim[rank - 1] = dim_int(cx, how.N);
     Type type = type_tensor(cx, DT_FLOAT, rank, dim);
     Ox y = POISON;
