@@ -51,19 +51,23 @@ static void grow_types(Ctx *cx, struct Types *ts)
     ts->n_slot = n;
 }
 
-/* A copy of t with dims of its own. Never NULL: without memory for the dims its rank is unknown. */
+/* A copy of t with dims of its own. Never NULL: without memory for the dims its rank is unknown.
+ * Where there are none they still lie somewhere, as those who count and copy them may not be given
+ * NULL. */
 static TypeRec *own_type(Ctx *cx, const TypeRec *t)
 {
+    static const Dim none[1];
     TypeRec *r = new(cx, TypeRec);
     *r = *t;
     r->cx = cx;
-    r->dim = NULL;
+    r->dim = none;
     if (t->rank <= 0)
         return r;
     Dim *dim = mem_copy(cx, t->dim, (size_t)t->rank * sizeof *dim);
-    if (!dim)
+    if (dim)
+        r->dim = dim;
+    else
         r->rank = -1;
-    r->dim = dim;
     return r;
 }
 

@@ -136,12 +136,12 @@ bool dim_origin(Ctx *cx, Dim sym, Ox *v, int *axis);
 /* ---- types ---- */
 
 typedef enum { T_TENSOR, T_SEQUENCE, T_OPTIONAL } TypeKind;
-/* Interned: equal types are equal pointers (for equal Dims). rank -1: unknown, dim NULL. */
+/* Interned: equal types are equal pointers (for equal Dims). rank -1: unknown. */
 typedef const struct TypeRec {
     TypeKind kind;
     DType dtype;
     int rank;
-    const Dim *dim;
+    const Dim *dim; /* rank of them; never NULL */
     const struct TypeRec *elem;
     Ctx *cx;
 } *Type;
