@@ -102,12 +102,23 @@ static bool begin_iteration(Loop *l, Dim counter)
  * iteration began? */
 static bool check_iteration(Loop *l, TrailMark m, uint64_t shared_before)
 {
+    Ctx *cx = l->ev->cx;
     const Change *changes;
-    size_t n = trail_changes(l->ev->cx, m, &changes);
+    const ItemChange *items;
+    Map by_items = { 0 };
+    size_t n = trail_changes(cx, m, &changes);
+    size_t n_items = trail_items(cx, m, &items);
     l->writes = has_written(l, changes, n, shared_before);
     for (size_t i = 0; i < n; i++)
-        if (!loop_check(l, &changes[i]))
+        if (loop_goes_by_items(l, &changes[i]))
+            map_put(cx, &by_items, changes[i].what, (void *)(uintptr_t)(i + 1));
+        else if (!loop_check(l, &changes[i]))
             return false;
+    for (size_t i = 0; i < n_items; i++) {
+        uintptr_t of = (uintptr_t)map_get(&by_items, items[i].of);
+        if (of && !loop_check_item(l, &changes[of - 1], &items[i]))
+            return false;
+    }
     return loop_look_again(l);
 }
 

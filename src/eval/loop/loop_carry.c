@@ -400,19 +400,31 @@ static void set_dict(Loop *l, const Carried *c, Value v)
     d->unordered = d->unordered || v.dict->unordered;
 }
 
+static void put_value(Ctx *cx, const Carried *c, Value v)
+{
+    if (c->holder.tag == V_LIST)
+        list_put(cx, c->holder.list, c->place, v);
+    else if (c->holder.tag == V_DICT)
+        dict_enter(cx, c->holder.dict, c->holder.dict->at[c->place].key, v);
+    else
+        cell_put(cx, c->what, c->created, v);
+}
+
 /* See loop_internal.h. The value is made of its leaves, and becomes an alias of what it was
  * before the loop and of what an iteration has left in its place. */
 void loop_set(Loop *l, const Carried *c, bool behind)
 {
     Ctx *cx = l->ev->cx;
     size_t next = c->first;
+    if (c->dropped || (val_ok(c->holder) && !loop_item(c->holder, c->place)))
+        return;
     if (c->kind == CHANGE_STORAGE) {
         storage_set(cx, c->what, storage_now(l, c, behind));
         return;
     }
     Value v = rebuild(l, c->shape, &next, behind);
     if (c->kind == CHANGE_CELL) {
-        cell_put(cx, c->what, c->created, v);
+        put_value(cx, c, v);
         tie_containers(l, c, v, c->original);
         tie_containers(l, c, v, c->after);
     } else if (c->kind == CHANGE_LIST && v.tag == V_LIST) {
@@ -428,10 +440,23 @@ void loop_set(Loop *l, const Carried *c, bool behind)
 
 Carried *loop_carried(Loop *l, const void *what)
 {
-    for (size_t i = 0; i < l->carried.n; i++)
-        if (l->carried.at[i].what == what)
-            return &l->carried.at[i];
-    return NULL;
+    uintptr_t i = (uintptr_t)map_get(&l->number, what);
+    return i && !l->carried.at[i - 1].dropped ? &l->carried.at[i - 1] : NULL;
+}
+
+bool loop_add(Loop *l, Carried k)
+{
+    map_put(l->ev->cx, &l->number, k.what, (void *)(uintptr_t)(l->carried.n + 1));
+    if (val_ok(k.holder))
+        map_put(l->ev->cx, &l->holders, k.holder.any, NULL);
+    return vec_push(l->ev->cx, &l->carried, k);
+}
+
+Cell *loop_item(Value holder, int64_t place)
+{
+    if (holder.tag == V_LIST && !holder.list->stacked && place < holder.list->n)
+        return &holder.list->at[place];
+    return holder.tag == V_DICT && place < holder.dict->n ? &holder.dict->at[place].val : NULL;
 }
 
 /* The value of the changed thing before the loop, in containers of the loop's own. */
@@ -455,10 +480,17 @@ static Value shape_of(Ctx *cx, const Change *c)
     return containers_copy(cx, v);
 }
 
+/* The variable, or the item where it lies now: the array may have grown since. */
+static const Cell *cell_of(const void *what, Value holder, int64_t place)
+{
+    const Cell *item = loop_item(holder, place);
+    return item ? item : what;
+}
+
 Value loop_after(const Carried *k)
 {
     switch (k->kind) {
-    case CHANGE_CELL: return ((const Cell *)k->what)->v;
+    case CHANGE_CELL: return cell_of(k->what, k->holder, k->place)->v;
     case CHANGE_LIST: return (Value){ .tag = V_LIST, .list = k->what };
     case CHANGE_DICT: return (Value){ .tag = V_DICT, .dict = k->what };
     default:          return val_none();
@@ -508,12 +540,14 @@ static bool begin_unset(Loop *l, Carried *k)
 
 /* Carries c from the next run on. A list whose length an iteration changed ([a, b, c] before it,
  * [a, b, c, d] after it) is one tensor from then on. */
-static bool carry(Loop *l, const Change *c)
+static bool carry(Loop *l, const Change *c, Value holder, int64_t place)
 {
     Ctx *cx = l->ev->cx;
     Carried k = { .kind = c->kind,
                   .what = c->what,
                   .created = c->created,
+                  .holder = holder,
+                  .place = place,
                   .original = c->before,
                   .first = l->leaves.n };
     if (c->kind != CHANGE_STORAGE)
@@ -523,7 +557,7 @@ static bool carry(Loop *l, const Change *c)
     if (c->kind == CHANGE_CELL && c->before.tag == V_UNINIT && !begin_unset(l, &k))
         return false;
     k.n = l->leaves.n - k.first;
-    if (!vec_push(cx, &l->carried, k))
+    if (!loop_add(l, k))
         return false;
     Carried *added = &l->carried.at[l->carried.n - 1];
     added->after = containers_under_mark(cx, loop_after(added));
@@ -533,13 +567,33 @@ static bool carry(Loop *l, const Change *c)
     return !grows || loop_found_growing(l, added, added->shape.list, list);
 }
 
+static void forget_leaves(Loop *l, const Carried *k)
+{
+    for (size_t n = 0; n < k->n; n++)
+        l->leaves.at[k->first + n].dead = true;
+}
+
+/* The whole list or dict is carried from here on, and its items no longer. */
+static void drop_items(Loop *l, const Change *c)
+{
+    if (!map_find(&l->holders, c->what))
+        return;
+    for (size_t i = 0; i < l->carried.n; i++) {
+        Carried *k = &l->carried.at[i];
+        if (!val_ok(k->holder) || k->holder.any != c->what)
+            continue;
+        forget_leaves(l, k);
+        k->dropped = true;
+    }
+}
+
 /* The run has changed a variable, list, dict or storage that no run has changed before: it is
  * carried from the next run on, unless it is the iteration's own. `h = h + x` finds h. False
  * after an error. */
-bool loop_found(Loop *l, const Change *c)
+bool loop_found(Loop *l, const Change *c, Value holder, int64_t place)
 {
     bool is_cell = c->kind == CHANGE_CELL;
-    Value now = is_cell ? ((const Cell *)c->what)->v : val_none();
+    Value now = is_cell ? cell_of(c->what, holder, place)->v : val_none();
     if (is_cell && is_own_variable(l, c, now))
         return true;
     if (!loop_is_shallow(l, now) || !loop_is_shallow(l, c->before))
@@ -548,13 +602,15 @@ bool loop_found(Loop *l, const Change *c)
         return true;
     l->again = true;
     if (c->kind == CHANGE_STORAGE && !c->before_ox)
-        return vec_push(l->ev->cx, &l->carried,
+        return loop_add(l,
                         (Carried){ .kind = c->kind,
                                    .what = c->what,
                                    .created = c->created,
                                    .first = l->leaves.n,
                                    .mark = true });
-    return carry(l, c);
+    if (!is_cell && c->kind != CHANGE_STORAGE)
+        drop_items(l, c);
+    return carry(l, c, holder, place);
 }
 
 /* Leaves of a variable that was never set before the loop get zeros for first values. Sizes that
@@ -664,8 +720,7 @@ static void reset_shape(Loop *l, Carried *k)
 /* New leaves for k, in place of those that it had. */
 static bool renew_leaves(Loop *l, Carried *k)
 {
-    for (size_t n = 0; n < k->n; n++)
-        l->leaves.at[k->first + n].dead = true;
+    forget_leaves(l, k);
     k->reshaped = false;
     return loop_first_leaves(l, k);
 }
@@ -680,7 +735,7 @@ bool loop_first_values(Loop *l, size_t from)
         return false;
     for (size_t i = 0; i < l->carried.n; i++) {
         Carried *k = &l->carried.at[i];
-        if (k->mark || (i < from && !k->reshaped))
+        if (k->mark || k->dropped || (i < from && !k->reshaped))
             continue;
         if (k->unset && !k->reshaped) {
             set_stand_ins(l, k);

@@ -36,6 +36,9 @@ typedef struct Carried {
     ChangeKind kind;
     void *what;
     uint64_t created;
+    Value holder;   /* CELL: the list or dict that it is an item of; poison: it is a variable */
+    int64_t place;  /* its number there */
+    bool dropped;   /* the whole list or dict is carried in its place */
     Value original; /* CELL: its value before the loop */
     Value
         shape; /* the value before the loop, in copies of its containers; its leaves are carried */
@@ -82,6 +85,8 @@ typedef struct Loop {
     Eval *ev;
     const LoopPlan *plan;
     VEC(Carried) carried;
+    Map number;  /* `what` of a Carried -> its place in `carried` + 1 */
+    Map holders; /* lists and dicts whose items are carried */
     VEC(Leaf) leaves;
     VEC(Growing) growing;
     VEC(OpenKey) keys;
@@ -120,6 +125,10 @@ void leaf_make_input(Loop *l, Leaf *leaf);
 /* Puts the body's inputs, or with `behind` the outputs of the Loop, in place of a carried thing. */
 void loop_set(Loop *l, const Carried *c, bool behind);
 Carried *loop_carried(Loop *l, const void *what);
+MUST_USE bool loop_add(Loop *l, Carried k);
+/* The cell of an item of a list, or of an entry of a dict. NULL: it has none, as a list that is
+ * one tensor has not. */
+Cell *loop_item(Value holder, int64_t place);
 /* The value that an iteration has left in place of k. */
 Value loop_after(const Carried *k);
 MUST_USE bool loop_is_shallow(Loop *l, Value v);
@@ -131,8 +140,8 @@ MUST_USE bool loop_first_leaves(Loop *l, Carried *k);
 /* Is k one int that is surely 0 or more before the loop? */
 bool loop_begins_natural(Loop *l, const Carried *k);
 /* The body has changed something that it was not known to change: it is carried from the next
- * run on. */
-MUST_USE bool loop_found(Loop *l, const Change *c);
+ * run on. holder, place: see Carried. */
+MUST_USE bool loop_found(Loop *l, const Change *c, Value holder, int64_t place);
 /* Reads the values before the loop of the things that the last run found, from number `from` on.
  * Called once the writes of the run are undone. */
 MUST_USE bool loop_first_values(Loop *l, size_t from);
@@ -146,6 +155,11 @@ MUST_USE bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *a
 /* Compares what a run has made of a thing with what the run began with: do the types hold? Else
  * l->again is set. */
 MUST_USE bool loop_check(Loop *l, const Change *c);
+/* Has the run only written items of this list or dict, so that these are carried and not the whole
+ * of it? */
+bool loop_goes_by_items(Loop *l, const Change *c);
+/* The same as loop_check for one of these items. c: the change of the list or dict. */
+MUST_USE bool loop_check_item(Loop *l, const Change *c, const ItemChange *item);
 /* Called once all things are checked: has a list that is only appended to another name that is
  * read? Are items of a list reached in another way? */
 MUST_USE bool loop_look_again(Loop *l);

@@ -532,29 +532,57 @@ static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next)
     return ok;
 }
 
+/* Matches what the run has left of a variable, list, dict or item with its value before. */
+static bool check_value(Loop *l, Carried *k)
+{
+    size_t next = k->first;
+    if (!loop_is_shallow(l, loop_after(k)))
+        return false;
+    k->after = containers_under_mark(l->ev->cx, loop_after(k));
+    return match(l, k, &k->shape, loop_after(k), &next);
+}
+
 /* See loop_internal.h. A thing that is carried is matched with its value before; any other is
  * newly found. */
 bool loop_check(Loop *l, const Change *c)
 {
     Carried *k = loop_carried(l, c->what);
-    size_t next = k ? k->first : 0;
     List *list = c->what;
     if (c->kind == CHANGE_LIST && list->stacked && stacked_is_invalid(list->stacked))
         return vec_push(l->ev->cx, &l->invalid, (Value){ .tag = V_LIST, .list = list });
     if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->invalid)
         return vec_push(l->ev->cx, &l->invalid, (Value){ .tag = V_DICT, .dict = c->what });
     if (!k)
-        return loop_found(l, c);
+        return loop_found(l, c, val_poison(), 0);
     if (k->mark)
         return true;
     if (k->kind == CHANGE_STORAGE) {
         const Storage *st = c->what;
         k->invalid = !ox_ok(st->now) &&
             st->invalid; /* an alias was written: invalid behind the loop */
-        return k->invalid || widen(l, &l->leaves.at[next], st->now);
+        return k->invalid || widen(l, &l->leaves.at[k->first], st->now);
     }
-    if (!loop_is_shallow(l, loop_after(k)))
+    return check_value(l, k);
+}
+
+bool loop_goes_by_items(Loop *l, const Change *c)
+{
+    const List *list = c->kind == CHANGE_LIST ? c->what : NULL;
+    const Dict *d = c->kind == CHANGE_DICT ? c->what : NULL;
+    if (c->moved || loop_carried(l, c->what))
         return false;
-    k->after = containers_under_mark(l->ev->cx, loop_after(k));
-    return match(l, k, &k->shape, loop_after(k), &next);
+    if (list)
+        return !c->before_stacked && !list->stacked && list->n == c->before_n;
+    return d && !c->before_invalid && !d->invalid && d->n == c->before_n && !dict_is_dynamic(d);
+}
+
+bool loop_check_item(Loop *l, const Change *c, const ItemChange *item)
+{
+    Carried *k = loop_carried(l, item->cell);
+    Value holder = c->kind == CHANGE_LIST ? (Value){ .tag = V_LIST, .list = c->what }
+                                          : (Value){ .tag = V_DICT, .dict = c->what };
+    Change here = {
+        .kind = CHANGE_CELL, .what = item->cell, .before = item->before, .created = c->created
+    };
+    return k ? check_value(l, k) : loop_found(l, &here, holder, item->i);
 }

@@ -45,6 +45,8 @@ typedef struct Found {
     const Way *way; /* NULL: there is no way to it */
     void *what;     /* NULL: created after the outermost loop began */
     uint64_t created;
+    Value holder; /* as of a Carried */
+    int64_t place;
     bool mark;
     Value
         shape; /* its containers: lists that became one tensor, keys and values that may be there */
@@ -119,8 +121,7 @@ static void meet_inside(Search *s, Value v, const Way *way)
         Value item = val_part(v, i);
         bool holds = item.tag == V_TUPLE || item.tag == V_LIST || item.tag == V_DICT ||
             item.tag == V_MAYBE || is_plain_object(item);
-        if (v.tag == V_OBJ)
-            meet(s, &v.obj->slot[i], WAY_ITEM, way, i);
+        meet(s, val_part_place(v, i), WAY_ITEM, way, i);
         if (item.tag == V_TENSOR || item.tag == V_LIST || item.tag == V_DICT)
             meet(s, item.tag == V_TENSOR ? (const void *)item.t->st : item.any, WAY_ITEM, way, i);
         if (holds && s->todo.n < MOST_VALUES && map_add(s->cx, &s->seen, item.any, NULL))
@@ -147,9 +148,26 @@ static Map find_ways(Loop *l, uint64_t opened)
     return s.wanted;
 }
 
-/* *what: the thing that lies at the end of the way now, and its time of creation. False: there
- * is none. */
-static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *created)
+static bool is_at(Carried *k, void *what, uint64_t created)
+{
+    k->what = what;
+    k->created = created;
+    return what != NULL;
+}
+
+/* An item of a list or dict lies where its holder has it now. */
+static bool is_item(Carried *k, Value holder, int64_t place)
+{
+    k->holder = holder;
+    k->place = place;
+    if (holder.tag == V_DICT && dict_is_dynamic(holder.dict))
+        return false;
+    return is_at(k, loop_item(holder, place),
+                 holder.tag == V_LIST ? holder.list->created : holder.dict->created);
+}
+
+/* The thing that lies at the end of the way now. False: there is none. */
+static bool at_way(const Loop *l, const Found *f, Carried *k)
 {
     Ctx *cx = l->ev->cx;
     const Way *w = f->way;
@@ -157,11 +175,13 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *created
     Value v = value_at(l, w);
     const Tensor *t = NULL;
     if (f->kind == CHANGE_CELL && is_plain_object(of) && w->i < of.obj->n)
-        return *what = &of.obj->slot[w->i], *created = of.obj->created, true;
+        return is_at(k, &of.obj->slot[w->i], of.obj->created);
+    if (f->kind == CHANGE_CELL && (of.tag == V_LIST || of.tag == V_DICT))
+        return is_item(k, of, w->i);
     if (f->kind == CHANGE_LIST && v.tag == V_LIST)
-        return *what = v.list, *created = v.list->created, true;
+        return is_at(k, v.list, v.list->created);
     if (f->kind == CHANGE_DICT && v.tag == V_DICT)
-        return *what = v.dict, *created = v.dict->created, true;
+        return is_at(k, v.dict, v.dict->created);
     if (f->kind != CHANGE_STORAGE)
         return false;
     if (w->kind == WAY_MARK)
@@ -173,7 +193,7 @@ static bool at_way(const Loop *l, const Found *f, void **what, uint64_t *created
             : NULL;
     else
         t = v.tag == V_TENSOR ? v.t : NULL;
-    return t ? *what = t->st, *created = t->st->created, true : false;
+    return t && is_at(k, t->st, t->st->created);
 }
 
 /* ---- what was found ---- */
@@ -187,17 +207,23 @@ static LeafFound leaf_found(const Leaf *leaf)
     return f;
 }
 
+/* What was found of k; nothing of items whose whole list is carried. False: there is no way to k,
+ * and the findings end here. */
 static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
 {
     Ctx *cx = l->ev->cx;
     Found f = { .kind = k->kind,
                 .way = map_get(ways, k->what),
                 .created = k->created,
+                .holder = k->holder,
+                .place = k->place,
                 .mark = k->mark,
                 .shape = k->shape,
                 .n = k->n };
     f.what = k->created <= l->findings->opened ? k->what : NULL;
     f.leaf = new_array(cx, LeafFound, k->n + 1);
+    if (k->dropped)
+        return true;
     if (!f.leaf || (!f.way && !f.what))
         return false;
     for (size_t i = 0; i < k->n; i++)
@@ -384,7 +410,7 @@ static bool suppose_thing(Loop *l, const Found *f, Carried k, bool *same)
         return !*same && !ctx_failed(cx);
     *same = suppose_leaves(l, &k, f);
     if (*same)
-        return vec_push(cx, &l->carried, k);
+        return loop_add(l, k);
     l->leaves.n = k.first;
     return !ctx_failed(cx);
 }
@@ -395,14 +421,15 @@ static bool suppose_found(Loop *l, const Found *f, Map *met, bool *same)
 {
     Carried there = { .kind = f->kind, .mark = f->mark };
     Carried itself = there;
-    bool moved = f->way && at_way(l, f, &there.what, &there.created) && there.what != f->what;
-    itself.what = f->what;
-    itself.created = f->created;
-    *same = moved || f->what;
+    bool moved = f->way && at_way(l, f, &there) && there.what != f->what;
+    bool stays = f->what &&
+        (val_ok(f->holder) ? is_item(&itself, f->holder, f->place)
+                           : is_at(&itself, f->what, f->created));
+    *same = moved || stays;
     if (moved && map_add(l->ev->cx, met, there.what, NULL) && !suppose_thing(l, f, there, same))
         return false;
-    if (!*same || !f->what || (moved && f->kind != CHANGE_STORAGE) ||
-        !map_add(l->ev->cx, met, f->what, NULL))
+    if (!*same || !stays || (moved && f->kind != CHANGE_STORAGE) ||
+        !map_add(l->ev->cx, met, itself.what, NULL))
         return !ctx_failed(l->ev->cx);
     return suppose_thing(l, f, itself, same);
 }
