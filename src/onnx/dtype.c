@@ -49,6 +49,8 @@ size_t dtype_size(DType t)
     return (types[t].bits + 7u) / 8;
 }
 
+int dtype_bits(DType t) { return t > DT_NONE && t < DT_COUNT ? types[t].bits : 0; }
+
 uint64_t dtype_bytes(DType t, uint64_t numel)
 {
     if (t <= DT_NONE || t >= DT_COUNT)

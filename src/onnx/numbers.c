@@ -200,13 +200,14 @@ Ox ox_integer(Graph *g, DType t, int64_t v)
         int64_t d;
         uint8_t any[8];
     } x = { .d = 0 };
-    if (!dtype_is_int(t) || dtype_bytes(t, 2) != 2 * dtype_size(t))
+    if (!dtype_is_int(t))
         return ox_number(g, t, (double)v);
-    switch (dtype_size(t)) {
-    case 1:  x.b = (int8_t)v; break;
-    case 2:  x.h = (int16_t)v; break;
-    case 4:  x.w = (int32_t)v; break;
-    default: x.d = v; break;
+    switch (dtype_bits(t)) {
+    case 8:  x.b = (int8_t)v; break;
+    case 16: x.h = (int16_t)v; break;
+    case 32: x.w = (int32_t)v; break;
+    case 64: x.d = v; break;
+    default: x.any[0] = (uint8_t)(v & ((1 << dtype_bits(t)) - 1)); break; /* 2 or 4 */
     }
     return const_of(g, t, 0, NULL, &x);
 }

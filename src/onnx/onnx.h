@@ -48,6 +48,7 @@ typedef enum {
     DT_COUNT
 } DType;
 
+int dtype_bits(DType t);    /* bits an element; 0 for strings and DT_NONE */
 size_t dtype_size(DType t); /* bytes an element; 1 for sub-byte types, 0 for strings and DT_NONE */
 uint64_t dtype_bytes(DType t,
                      uint64_t numel); /* bytes of numel packed elements, sub-byte types included */

@@ -164,6 +164,26 @@ static void numbers_round_once(void **state)
     assert_ptr_equal(ox_number(g, DT_INT64, 1e300), POISON);
 }
 
+static void small_integers_keep_their_low_bits(void **state)
+{
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    static const struct {
+        DType t;
+        int64_t v;
+        uint8_t byte;
+    } cases[] = {
+        { DT_INT4, -1, 0x0f },  { DT_INT4, 7, 0x07 },  { DT_UINT4, 17, 0x01 },
+        { DT_INT2, -2, 0x02 },  { DT_UINT2, 7, 0x03 }, { DT_INT8, 255, 0xff },
+        { DT_UINT8, -1, 0xff },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Ox v = ox_integer(g, cases[i].t, cases[i].v);
+        assert_int_equal(*(const uint8_t *)const_data(cx, v->k), cases[i].byte);
+        assert_ptr_equal(ox_number(g, cases[i].t, (double)cases[i].v), v);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -178,6 +198,7 @@ int main(void)
         TEST(shape_arithmetic_makes_no_nodes),
         TEST(weights_wait_for_tidy),
         TEST(numbers_round_once),
+        TEST(small_integers_keep_their_low_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
