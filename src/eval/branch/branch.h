@@ -19,6 +19,7 @@ typedef struct After {
     Ox ox;              /* STORAGE */
     int64_t n;          /* LIST, DICT: items, entries */
     VEC(Placed) placed; /* in the order of i; other items are as before the branch */
+    bool compared; /* LIST: items have moved, and `placed` has those that lie where others lay */
     bool moved; /* items have other places than before: `items` has all of them, of a dict keys and
                    values in turn */
     Value *items;

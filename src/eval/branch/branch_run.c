@@ -84,18 +84,35 @@ static void capture_item(Ctx *cx, After *after, int64_t i)
     vec_push(cx, &after->placed, p);
 }
 
-/* What the branch added to a list or dict: the items behind the first before_n, or all when
- * items have moved. */
+static bool is_same(Value a, Value b) { return a.tag == b.tag && a.any == b.any; }
+
+/* Items of the list have moved, which may come to little: pop(0) and then insert(0, x) leave all
+ * but the first where they were. */
+static void compare_items(Ctx *cx, After *after, const Change *c)
+{
+    const List *l = c->what;
+    const Cell *was = trail_before(cx, c);
+    for (int64_t i = 0; i < l->n; i++)
+        if (!was || i >= c->before_n || !is_same(was[i].v, l->at[i].v))
+            capture_item(cx, after, i);
+    mem_give(cx, was, was ? (size_t)c->before_n * sizeof *was : 0);
+}
+
+/* What the branch added to a list or dict: the items behind the first before_n. Where items have
+ * moved, those of a list that lie where another one lay, and all of a dict. */
 static void capture_items(Ctx *cx, After *after, const Change *c)
 {
     const List *l = c->kind == CHANGE_LIST ? c->what : NULL;
     const Dict *d = c->kind == CHANGE_DICT ? c->what : NULL;
     int64_t n;
     after->n = l ? l->n : d->n;
-    after->moved = c->moved;
     after->stacked = l ? l->stacked : NULL;
     after->invalid = d ? d->invalid : NULL;
-    if (c->moved)
+    after->compared = c->moved && l && !l->stacked && !c->before_stacked;
+    after->moved = c->moved && !after->compared;
+    if (after->compared)
+        compare_items(cx, after, c);
+    else if (c->moved)
         after->items = l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
     else
         for (int64_t i = c->before_n; i < after->n; i++)
@@ -149,7 +166,7 @@ static void capture(Eval *ev, Branch *a, TrailMark m)
         capture_one(ev, a, &changes[i]);
     for (size_t i = 0; i < n_items; i++) {
         After *after = after_of(a, items[i].of);
-        if (after && !after->moved && items[i].i < after->n)
+        if (after && !after->moved && !after->compared && items[i].i < after->n)
             capture_item(ev->cx, after, items[i].i);
     }
     for (size_t i = 0; i < a->after.n; i++) {
