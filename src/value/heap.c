@@ -134,6 +134,7 @@ size_t trail_items(Ctx *cx, TrailMark m, const ItemChange **out)
     return b ? h->items.n - b->first_item : 0;
 }
 
+/* See heap.h. The array itself is as it was but for the items that the branch has written in it. */
 void *trail_before(Ctx *cx, const Change *c)
 {
     Heap *h = heap_of(cx);
@@ -144,6 +145,8 @@ void *trail_before(Ctx *cx, const Change *c)
     void *copy = mem_copy(cx, c->before_home, (size_t)c->before_n * size);
     if (!copy)
         return NULL;
+    if (h->items.n == h->branches.at[h->branches.n - 1].first_item)
+        return copy; /* the branch has written no item where it lay */
     for (int64_t i = 0; i < c->before_n; i++) {
         uintptr_t at = (uintptr_t)map_get(m, cell_at(c->kind, c->before_home, i));
         if (at)
@@ -166,7 +169,7 @@ static void unindex_last(struct DictIndex *x, const Dict *d);
 static void restore_dict(Dict *d, const Change *c)
 {
     if (c->moved)
-        d->index = NULL; /* dict_find makes it again */
+        d->index = c->before_index;
     else
         for (; d->n > c->before_n; d->n--)
             if (d->index)
@@ -849,9 +852,21 @@ void dict_set(Ctx *cx, Dict *d, Value key, Value v)
     enter_at(cx, d, i, key, v);
 }
 
+/* The index is kept for trail_undo, without the entries that the branch has added. */
+static void keep_index(Dict *d, Change *c)
+{
+    Dict before = *d;
+    if (!c || c->moved || !d->index)
+        return;
+    for (; before.n > c->before_n; before.n--)
+        unindex_last(d->index, &before);
+    c->before_index = d->index;
+}
+
 static bool drop_at(Ctx *cx, Dict *d, int64_t i)
 {
     log_dict(cx, d);
+    keep_index(d, logged(heap_of(cx), d));
     if (!own_array(cx, d, (void **)&d->at, d->n, d->cap, sizeof *d->at))
         return false;
     count_numbers(cx, (uint64_t)(d->n - i));

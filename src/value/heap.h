@@ -106,6 +106,7 @@ typedef struct Change {
     Str before_invalid;             /* DICT */
     /* LIST, DICT: the array itself; an item in it that was written since is in an ItemChange. */
     void *before_home;
+    struct DictIndex *before_index; /* DICT, once items have moved: NULL is made again */
     int64_t before_n, before_cap, before_front;
     bool moved; /* LIST, DICT: items have other places now, so ItemChanges do not tell all */
     uint64_t created;

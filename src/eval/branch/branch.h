@@ -5,10 +5,12 @@
 
 #include "eval/lists/stacked.h"
 
-/* What a branch has put in place i of a list, or into entry i of a dict. */
+/* What a branch has put in place i of a list, or into entry i of a dict. Entries that it has added
+ * are numbered on from those before the branch, also where some of these are gone. */
 typedef struct Placed {
     int64_t i;
     Value key, v;
+    bool gone; /* a dict's entry is there no longer */
 } Placed;
 
 /* What a cell, storage, list or dict was when a branch ended. */
@@ -19,7 +21,8 @@ typedef struct After {
     Ox ox;              /* STORAGE */
     int64_t n;          /* LIST, DICT: items, entries */
     VEC(Placed) placed; /* in the order of i; other items are as before the branch */
-    bool compared; /* LIST: items have moved, and `placed` has those that lie where others lay */
+    bool compared; /* items have moved, and `placed` was found by comparing with those before */
+    bool again;    /* DICT: a key went and came again, behind the others */
     bool moved; /* items have other places than before: `items` has all of them, of a dict keys and
                    values in turn */
     Value *items;

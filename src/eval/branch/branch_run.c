@@ -98,8 +98,46 @@ static void compare_items(Ctx *cx, After *after, const Change *c)
     mem_give(cx, was, was ? (size_t)c->before_n * sizeof *was : 0);
 }
 
+/* Has a key that went come again, behind the others? */
+static bool came_again(Ctx *cx, const After *after, const Change *c)
+{
+    size_t n = after->placed.n;
+    if (!n || after->placed.at[n - 1].i < c->before_n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (after->placed.at[i].gone && dict_find(cx, c->what, after->placed.at[i].key))
+            return true;
+    return false;
+}
+
+/* Entries of the dict are gone, and those behind them have moved up; others came at the end. */
+static void compare_entries(Ctx *cx, After *after, const Change *c)
+{
+    const Dict *d = c->what;
+    const DictEntry *was = trail_before(cx, c);
+    int64_t n = was ? c->before_n : 0;
+    int64_t met = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const DictEntry *e = met < d->n ? &d->at[met] : NULL;
+        bool stays = e && (is_same(was[i].key, e->key) || val_equal(cx, was[i].key, e->key));
+        Value v = stays ? e->val.v : val_none();
+        if (!stays || !is_same(was[i].val.v, v))
+            vec_push(cx, &after->placed,
+                     (Placed){ .i = i, .key = was[i].key, .v = v, .gone = !stays });
+        met += stays;
+    }
+    int64_t stay = met;
+    while (met < d->n) {
+        Placed p = { .i = c->before_n + met - stay, .key = d->at[met].key, .v = d->at[met].val.v };
+        vec_push(cx, &after->placed, p);
+        met++;
+    }
+    after->again = came_again(cx, after, c);
+    mem_give(cx, was, was ? (size_t)c->before_n * sizeof *was : 0);
+}
+
 /* What the branch added to a list or dict: the items behind the first before_n. Where items have
- * moved, those of a list that lie where another one lay, and all of a dict. */
+ * moved, what differs from before, or else all of them. */
 static void capture_items(Ctx *cx, After *after, const Change *c)
 {
     const List *l = c->kind == CHANGE_LIST ? c->what : NULL;
@@ -108,10 +146,12 @@ static void capture_items(Ctx *cx, After *after, const Change *c)
     after->n = l ? l->n : d->n;
     after->stacked = l ? l->stacked : NULL;
     after->invalid = d ? d->invalid : NULL;
-    after->compared = c->moved && l && !l->stacked && !c->before_stacked;
+    after->compared = c->moved && (d || (!l->stacked && !c->before_stacked));
     after->moved = c->moved && !after->compared;
-    if (after->compared)
+    if (after->compared && l)
         compare_items(cx, after, c);
+    else if (after->compared)
+        compare_entries(cx, after, c);
     else if (c->moved)
         after->items = l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
     else

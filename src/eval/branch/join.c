@@ -129,20 +129,23 @@ static void keep_before(Join *j)
 }
 
 /* All items as a branch leaves them: those that the branch has put in some places, and the
- * others as they were before. */
+ * others as they were before, of a dict without those that are gone. */
 static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After *after)
 {
     int64_t each = after->kind == CHANGE_DICT ? 2 : 1;
-    int64_t kept = n_was < after->n ? n_was : after->n;
     Value *at = new_array(cx, Value, each * after->n + 1);
-    if (!at)
-        return NULL;
-    if (kept)
-        memcpy(at, was, (size_t)(each * kept) * sizeof *at);
-    for (size_t i = 0; i < after->placed.n; i++) {
-        const Placed *p = &after->placed.at[i];
-        at[each * p->i] = each == 2 ? p->key : p->v;
-        at[each * p->i + each - 1] = p->v;
+    size_t next = 0;
+    int64_t n = 0;
+    for (int64_t i = 0; at && n < after->n; i++) {
+        const Placed *p = next < after->placed.n ? &after->placed.at[next] : NULL;
+        p = p && p->i == i ? p : NULL;
+        next += p != NULL;
+        if (p && p->gone)
+            continue;
+        assert(p || i < n_was);
+        at[each * n] = p ? (each == 2 ? p->key : p->v) : was[each * i];
+        at[each * n + each - 1] = p ? p->v : was[each * i + each - 1];
+        n++;
     }
     return at;
 }

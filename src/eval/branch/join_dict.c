@@ -122,26 +122,33 @@ Value join_dicts(Join *j, Dict *a, Dict *b)
 
 /* ---- a dict that both branches can see ---- */
 
-/* For each branch, the entries that some branch has written, in their order. Other entries are
- * as before the branches. */
-static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2])
+/* For each branch, the entries that some branch has written, in their order, but for those that it
+ * has taken away; `gone`: what both have. Other entries are as before the branches. */
+static void written_entries(Join *j, const Dict *d, const After *const after[2], Values out[2],
+                            Values *gone)
 {
     Ctx *cx = j->ev->cx;
     size_t next[2] = { 0, 0 };
     const Placed *p[2];
     while (join_next_place(after, next, p)) {
         int64_t i = (p[0] ? p[0] : p[1])->i;
-        for (int k = 0; k < 2; k++)
-            if (p[k] || i < d->n) { /* else the key is one that only the other branch has added */
-                vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
-                vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
-            }
+        if (p[0] && p[0]->gone && p[1] && p[1]->gone)
+            vec_push(cx, gone, p[0]->key);
+        for (int k = 0; k < 2; k++) {
+            bool there = p[k] ? !p[k]->gone : i < d->n; /* else only the other branch has it */
+            if (!there)
+                continue;
+            vec_push(cx, &out[k], p[k] ? p[k]->key : d->at[i].key);
+            vec_push(cx, &out[k], p[k] ? p[k]->v : d->at[i].val.v);
+        }
     }
 }
 
 /* Writes the joined entries to d. A key that neither branch has left is removed. */
-static void put_entries(Ctx *cx, Dict *d, const Values written[2], Dict *joined)
+static void put_entries(Ctx *cx, Dict *d, const Values written[2], Values gone, Dict *joined)
 {
+    for (size_t i = 0; i < gone.n; i++)
+        dict_drop(cx, d, gone.at[i]);
     for (int k = 0; k < 2; k++)
         for (size_t i = 0; i < written[k].n; i += 2)
             if (!dict_find(cx, joined, written[k].at[i]))
@@ -159,20 +166,24 @@ bool join_dict(Join *j, Dict *d)
     const After *const after[2] = { branch_after(j->branch[0], d), branch_after(j->branch[1], d) };
     Str invalid = NULL;
     bool moved = false;
+    int again = 0; /* how many branches leave keys in another order than before */
     for (int k = 0; k < 2; k++) {
         if (after[k] && after[k]->invalid && !invalid)
             invalid = after[k]->invalid;
         moved = moved || (after[k] && after[k]->moved);
+        again += after[k] && after[k]->again;
     }
+    moved = moved || (again == 2 && !d->unordered); /* it may be the same order in both */
     if (invalid && j->walk == BUILD)
         dict_invalidate(cx, d, invalid);
     if (invalid)
         return true;
     Values written[2] = { { 0 }, { 0 } };
+    Values gone = { 0 };
     const Value *at[2];
     int64_t n[2];
     if (!moved)
-        written_entries(j, d, after, written);
+        written_entries(j, d, after, written, &gone);
     for (int k = 0; k < 2; k++) {
         Side all = moved ? join_side(j, k, NULL, d)
                          : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
@@ -183,11 +194,11 @@ bool join_dict(Join *j, Dict *d)
         return join_disagree(
             j, str_of(cx, "a dict has different keys after the two branches of an if"));
     Dict *joined = dict_new(cx, d->type);
-    joined->unordered = d->unordered;
+    joined->unordered = d->unordered || again == 1;
     join_entries(j, at, n, joined);
     if (j->walk == BUILD && moved)
         dict_become(cx, d, joined);
     else if (j->walk == BUILD)
-        put_entries(cx, d, written, joined);
+        put_entries(cx, d, written, gone, joined);
     return !ctx_failed(cx);
 }
