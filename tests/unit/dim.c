@@ -32,6 +32,9 @@ static void normal_form(void **state)
         { "N*M//M", "N" },
         { "(3*N*M)//(2*N)", "M + M//2" },
         { "N//2//2", "N//4" },
+        { "N//1099511627776//1099511627776", "(N//1099511627776)//1099511627776" },
+        { "(N - 9223372036854775807 - 1)//3", "(N + 1)//3 - 3074457345618258603" },
+        { "(N - 9223372036854775807 - 1)%3", "(N + 1)%3" },
         { "((N - 1)//2 + 1 - 1)//2 + 1", "(N + 3)//4" },
         { "5*N//3", "N + (2*N)//3" },
         { "(N*M + 3)//M", "N + 3//M" },
@@ -444,7 +447,151 @@ static void against_integers(void **state)
     }
 }
 
-/* n//3 + n//2 + 1 of itself is k levels deep. */
+/* ---- numbers at the ends of 64 bits ---- */
+
+/* -2^63 is no literal: it is the least of two numbers. */
+#define LEAST "(0 - 9223372036854775807 - 1)"
+static const char *const extremes[] = {
+    "0",
+    "1",
+    "-1",
+    "9223372036854775807",
+    "-9223372036854775807",
+    LEAST,
+    "4611686018427387904",
+    "N",
+    "-N",
+    "N + 9223372036854775807",
+    "N + " LEAST,
+    "9223372036854775807*N",
+    LEAST "*N",
+    LEAST "*N*M + 3*N",
+    "4611686018427387904*N*N + 4611686018427387904*M - 1",
+    "N//1099511627776",
+    "M%9223372036854775807",
+    "min(N, " LEAST "*M)",
+    "max(M, 9223372036854775807*N - 1)",
+};
+
+typedef __int128 Wide; /* where nothing of this wraps */
+
+static Wide wide_div(Wide a, Wide b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+/* What an operation on two numbers gives; *defined false by zero. */
+static Wide wide_of(int op, Wide x, Wide y, bool *defined)
+{
+    *defined = y != 0 || op < 3 || op > 5;
+    if (!*defined)
+        return 0;
+    switch (op) {
+    case 0:  return x + y;
+    case 1:  return x - y;
+    case 2:  return x * y;
+    case 3:  return wide_div(x, y);
+    case 4:  return x - y * wide_div(x, y);
+    case 5:  return -wide_div(-x, y);
+    case 6:  return x < y ? x : y;
+    default: return x < y ? y : x;
+    }
+}
+
+/* An error of a number that does not fit, or of 0, and no other: it is forgotten. */
+static void may_overflow(Ctx *cx)
+{
+    assert_true(cx->error.code == E_NONE || cx->error.code == E_VALUE || cx->error.code == E_LIMIT);
+    cx->error = (Error){ .code = E_NONE };
+}
+
+static Dim with_5_and_3(void *arg, Dim sym)
+{
+    Str name;
+    return dim_is_sym(sym, &name) ? dim_int(arg, str_is(name, "N") ? 5 : 3) : NULL;
+}
+
+/* d where N is 5 and M is 3. False: some step of that does not fit. */
+static bool number_at(Ctx *cx, Dim d, int64_t *out)
+{
+    bool known = dim_known(dim_replace(cx, d, with_5_and_3, cx), out);
+    may_overflow(cx);
+    return known;
+}
+
+static void check_operations(Ctx *cx, Dim a, Dim b)
+{
+    static Dim (*const operations[])(Ctx *, Dim, Dim) = { dim_add,      dim_sub, dim_mul,
+                                                          dim_floordiv, dim_mod, dim_ceildiv,
+                                                          dim_min,      dim_max };
+    int64_t x, y, got;
+    bool defined, fit = number_at(cx, a, &x) && number_at(cx, b, &y);
+    for (int op = 0; op < (int)COUNT(operations); op++) {
+        Dim d = operations[op](cx, a, b);
+        assert_true(d || ctx_failed(cx));
+        may_overflow(cx);
+        if (!d || !fit || !number_at(cx, d, &got))
+            continue;
+        Wide want = wide_of(op, x, y, &defined);
+        if (defined && want != got)
+            fail_msg("operation %d of %s and %s is %s", op, dim_text(cx, a)->s, dim_text(cx, b)->s,
+                     dim_text(cx, d)->s);
+    }
+}
+
+static void check_relations(Ctx *cx, Dim a, Dim b)
+{
+    int64_t x, y, lo, hi;
+    bool fit = number_at(cx, a, &x) && number_at(cx, b, &y);
+    Tri eq = dim_eq(cx, a, b);
+    Tri le = dim_le(cx, a, b);
+    Tri lt = dim_lt(cx, a, b);
+    assert_false(ctx_failed(cx));
+    dim_range(cx, a, &lo, &hi);
+    if (fit) {
+        assert_true(eq == UNKNOWN || (eq == YES) == (x == y));
+        assert_true(le == UNKNOWN || (le == YES) == (x <= y));
+        assert_true(lt == UNKNOWN || (lt == YES) == (x < y));
+        assert_true(lo <= x && x <= hi);
+    }
+}
+
+/* What is learnt of two sizes, in a scope of its own, and asked again, and of others too. */
+static void check_facts(Ctx *cx, Dim a, Dim b)
+{
+    Dim joined, n = parse(cx, "N"), m = parse(cx, "M");
+    for (int rel = 0; rel < 6; rel++) {
+        dim_scope_open(cx);
+        if (rel < 4)
+            (void)!dim_assume(cx, ((Rel[]){ REL_EQ, REL_NE, REL_LT, REL_LE })[rel], a, b);
+        else if (rel == 4)
+            (void)!dim_require(cx, a, b, "cat");
+        else
+            (void)!dim_broadcast(cx, a, b, &joined);
+        may_overflow(cx);
+        (void)dim_eq(cx, b, a);
+        (void)dim_le(cx, a, b);
+        (void)dim_le(cx, n, m);
+        may_overflow(cx);
+        dim_scope_close(cx);
+    }
+}
+
+static void numbers_at_the_ends_of_64_bits(void **state)
+{
+    enum { ALL = COUNT(extremes) };
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim d[ALL];
+    for (size_t i = 0; i < ALL; i++)
+        d[i] = parse(cx, extremes[i]);
+    for (size_t i = 0; i < ALL; i++)
+        for (size_t j = 0; j < ALL; j++) {
+            check_operations(cx, d[i], d[j]);
+            check_relations(cx, d[i], d[j]);
+            check_facts(cx, d[i], d[j]);
+        }
+    ctx_free(cx);
+}
+
+/* n//c + 1 of itself is k levels deep: the product of two divisors has no 64 bits, so none join. */
 static void sizes_too_deep_to_walk_are_refused(void **state)
 {
     enum { LEVELS = 5000 };
@@ -453,12 +600,12 @@ static void sizes_too_deep_to_walk_are_refused(void **state)
     Dim n = dim_sym(cx, str_of(cx, "N"));
     int64_t i = 0;
     for (; n && i < 2 * LEVELS; i++) {
-        Dim half = dim_floordiv(cx, n, dim_int(cx, i + 2));
-        n = dim_add(cx, half, dim_int(cx, 1));
+        Dim part = dim_floordiv(cx, n, dim_int(cx, (INT64_C(1) << 40) + i));
+        n = dim_add(cx, part, dim_int(cx, 1));
     }
     assert_null(n);
     assert_int_equal(cx->error.code, E_LIMIT);
-    assert_true(i > LEVELS / 2);
+    assert_true(i > LEVELS / 3);
     ctx_free(cx);
 }
 
@@ -499,6 +646,7 @@ int main(void)
         cmocka_unit_test(against_integers),
         cmocka_unit_test(text_does_not_double),
         cmocka_unit_test(sizes_too_deep_to_walk_are_refused),
+        cmocka_unit_test(numbers_at_the_ends_of_64_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,10 @@ static inline bool dim_is_value(Dim d, int64_t v)
 }
 
 static inline int64_t floordiv(int64_t a, int64_t b) /* b > 0 */ { return a / b - (a % b < 0); }
+static inline int64_t floormod(int64_t a, int64_t b) /* b > 0 */
+{
+    return a % b < 0 ? a % b + b : a % b;
+}
 
 const Dim *dim_copy_list(Ctx *cx, const Dim *d, uint32_t n);
 Dim dim_make_sum(Ctx *cx, const Term *t,

@@ -101,7 +101,7 @@ static bool split_by(Ctx *cx, Dim a, int64_t c, Dim *whole, Dim *rest)
     const Term *t = dim_terms(a, one, &n);
     for (size_t i = 0; i < n; i++) {
         int64_t q = t[i].n ? t[i].coef / c : floordiv(t[i].coef, c);
-        int64_t left = t[i].coef - q * c;
+        int64_t left = t[i].n ? t[i].coef % c : floormod(t[i].coef, c);
         if (q)
             w[nw++] = (Term){ q, t[i].n, t[i].atom };
         if (left)
@@ -175,7 +175,7 @@ static bool is_quotient(Dim a, Dim *x, int64_t *c, int64_t *k)
 /* rest // c for 0 < c, rest reduced by split_by */
 static Dim quotient(Ctx *cx, Dim a, int64_t c)
 {
-    int64_t g = dim_common(a, c), inner, k, v;
+    int64_t g = dim_common(a, c), inner, k, v, both;
     Dim x;
     a = shrink(cx, a, g);
     c /= g;
@@ -183,9 +183,9 @@ static Dim quotient(Ctx *cx, Dim a, int64_t c)
         return a ? dim_int(cx, floordiv(v, c)) : NULL;
     if (c == 1)
         return a;
-    if (is_quotient(a, &x, &inner, &k) && mul_ok(k, inner, &k) && mul_ok(c, inner, &c)) {
+    if (is_quotient(a, &x, &inner, &k) && mul_ok(k, inner, &k) && mul_ok(c, inner, &both)) {
         x = dim_plus(cx, x, k); /* (x//i + k)//c = (x + k*i)//(c*i) */
-        return x ? dim_floor_div(cx, x, dim_int(cx, c)) : NULL;
+        return x ? dim_floor_div(cx, x, dim_int(cx, both)) : NULL;
     }
     Range r = dim_range_of(a);
     if (!dim_unbounded(r.lo) && !dim_unbounded(r.hi) && floordiv(r.lo, c) == floordiv(r.hi, c))
@@ -278,8 +278,9 @@ Dim dim_ceildiv(Ctx *cx, Dim a, Dim b)
         a = dim_plus(cx, a, c - 1);
         return a ? dim_floor_div(cx, a, b) : NULL;
     }
-    Dim q = dim_floor_div(cx, dim_combine(cx, dim_int(cx, 0), -1, a), b);
-    return q ? dim_combine(cx, dim_int(cx, 0), -1, q) : NULL;
+    Dim minus = negative(cx, a);
+    Dim q = minus ? dim_floor_div(cx, minus, b) : NULL;
+    return q ? negative(cx, q) : NULL;
 }
 
 /* a % c for c > 1: g*(x % c') + k when all terms share g with c */

@@ -141,8 +141,10 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
             return false;
         substitute(cx, atom, value);
     } else {
+        Dim minus = dim_difference(cx, e, dim_int(cx, 0));
         vec_push(cx, &ds->facts, (Fact){ REL_LE, e });
-        vec_push(cx, &ds->facts, (Fact){ REL_LE, dim_difference(cx, e, dim_int(cx, 0)) });
+        if (minus)
+            vec_push(cx, &ds->facts, (Fact){ REL_LE, minus });
         ds->learned++;
     }
     return !ctx_failed(cx);

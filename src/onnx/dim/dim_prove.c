@@ -380,10 +380,10 @@ bool dim_example_times(Ctx *cx, Dim d, int64_t times, int64_t *out)
 
 bool dim_example(Ctx *cx, Dim d, int64_t *out) { return dim_example_times(cx, d, 1, out); }
 
-/* b - a, or NULL without an error when it does not fit. */
+/* b - a, or NULL without an error when it does not fit, or one of them did not. */
 Dim dim_difference(Ctx *cx, Dim a, Dim b)
 {
-    if (ctx_failed(cx))
+    if (!a || !b || ctx_failed(cx))
         return NULL;
     Dim e = dim_combine(cx, b, -1, a);
     forget_overflow(cx);
@@ -488,7 +488,9 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
         return UNKNOWN;
     if (dim_constant(e, &v))
         return v == 0 ? YES : NO;
-    if (never_zero(e) || fact_says_ne(cx, e))
+    bool differ = never_zero(e) || fact_says_ne(cx, e);
+    forget_overflow(cx);
+    if (differ)
         return NO;
     Dim minus = dim_difference(cx, e, dim_int(cx, 0));
     if (dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), e)) ||
@@ -499,6 +501,7 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
         e = x;
         x = expand_quotients(cx, e);
     }
+    forget_overflow(cx);
     if (dim_is_value(e, 0) || (dim_nonneg(cx, e) && dim_nonneg(cx, minus)))
         return YES;
     bool both_constant = dim_constant(a, &v) && dim_constant(b, &v);
