@@ -8,7 +8,15 @@
 
 #define ROW(n, k, f) { .name = (n), .kinds = (k), .fn = (f) }
 
-static Ox read_of(const Builtin *b, Value v) { return tensor_read(b->g, v.t); }
+/* POISON after an error: v is no tensor. */
+static Ox read_of(const Builtin *b, Value v)
+{
+    if (v.tag == V_TENSOR)
+        return tensor_read(b->g, v.t);
+    if (v.tag != V_POISON)
+        builtin_fail(b, "torch.autograd takes tensors, got %s", val_kind(v));
+    return POISON;
+}
 
 /* ---- what requires a gradient ---- */
 

@@ -150,7 +150,7 @@ static bool pad(Builtin *b, Value *out)
     Str s = text_of(b, 0);
     bool zeros = b->row->text != NULL;
     int64_t width = b->arg[1].v.i;
-    int64_t room = width - s->len;
+    int64_t room = width > (int64_t)s->len ? width - s->len : 0;
     int64_t left = 0;
     if (!zeros && !missing(b, 2) && text_of(b, 2)->len != 1)
         return builtin_fail(b, "the fill character must be one character");
@@ -159,7 +159,6 @@ static bool pad(Builtin *b, Value *out)
     char fill = zeros ? '0' : ' ';
     if (!zeros && !missing(b, 2))
         fill = text_of(b, 2)->s[0];
-    room = width > (int64_t)s->len ? room : 0;
     if (b->row->datum == SIDE_LEFT)
         left = room;
     else if (b->row->datum == SIDE_BOTH)
@@ -539,6 +538,12 @@ static bool format(Builtin *b, Value *out)
     return true;
 }
 
+/* f as %d shows it, which in PyTorch is an int of 32 bits: the least one where f is none. */
+static int32_t int_of_float(double f)
+{
+    return f > -0x1p31 - 1 && f < 0x1p31 ? (int32_t)f : INT32_MIN;
+}
+
 static bool percent_number(Builtin *b, Buf *made, char c, Value v)
 {
     char fmt[] = { '%', c, 0 };
@@ -549,7 +554,7 @@ static bool percent_number(Builtin *b, Buf *made, char c, Value v)
     if (v.tag != V_INT && v.tag != V_FLOAT)
         return builtin_fail(b, "%%%c takes a number, got %s", c, val_kind(v));
     if (c == 'd' || c == 'i')
-        buf_fmt(made, "%lld", v.tag == V_INT ? (long long)v.i : (long long)v.f);
+        buf_fmt(made, "%lld", v.tag == V_INT ? (long long)v.i : int_of_float(v.f));
     else /* PyTorch goes through a float of 32 bits */
         float_print(made, fmt, (double)(float)real_of(v));
     return true;
