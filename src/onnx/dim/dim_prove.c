@@ -483,6 +483,8 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
     int64_t v;
     if (a == b)
         return YES;
+    if (dim_constant(a, &v) && dim_constant(b, &v))
+        return NO; /* equal numbers are one */
     Dim e = dim_difference(cx, b, a);
     if (!e)
         return UNKNOWN;
@@ -504,8 +506,7 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
     forget_overflow(cx);
     if (dim_is_value(e, 0) || (dim_nonneg(cx, e) && dim_nonneg(cx, minus)))
         return YES;
-    bool both_constant = dim_constant(a, &v) && dim_constant(b, &v);
-    return !both_constant && pair_says_eq(cx, a, b) ? YES : UNKNOWN;
+    return pair_says_eq(cx, a, b) ? YES : UNKNOWN;
 }
 
 Tri dim_eq(Ctx *cx, Dim a, Dim b)
