@@ -91,13 +91,13 @@ static bool is_kind(Value v, char kind)
     switch (kind) {
     case 'i': return t == V_INT || t == V_SYMINT;
     case 'I': return t == V_INT;
-    case 'n': return t == V_INT || t == V_FLOAT || t == V_SYMINT || t == V_SYMFLOAT;
-    case 'N': return t == V_INT || t == V_FLOAT;
+    case 'n': return t == V_INT || t == V_FLOAT || t == V_SYMINT || t == V_SYMFLOAT || t == V_BOOL;
+    case 'N': return t == V_INT || t == V_FLOAT || t == V_BOOL;
     case 'f': return t == V_FLOAT;
     case 'b': return t == V_BOOL || t == V_SYMBOOL;
     case 'B': return t == V_BOOL;
     case 'c': return t == V_COMPLEX;
-    case 'C': return t == V_INT || t == V_FLOAT || t == V_COMPLEX;
+    case 'C': return t == V_INT || t == V_FLOAT || t == V_COMPLEX || t == V_BOOL;
     case 's': return t == V_STR;
     case 'l': return t == V_LIST && !v.list->stacked;
     case 'd': return t == V_DICT && !v.dict->invalid && !dict_is_dynamic(v.dict);
@@ -134,6 +134,25 @@ static bool kinds_fit(const char *k, const OpArg *args, size_t n)
         k += or_none;
     }
     return i >= n || *k == '+';
+}
+
+/* A bool where the row takes a number is 0 or 1. False: no memory. */
+static bool bools_to_ints(Builtin *b)
+{
+    OpArg *made = NULL;
+    size_t i = 0;
+    for (const char *k = b->row->kinds; *k && i < b->n; k++) {
+        if (*k == '|' || *k == '?')
+            continue;
+        if (b->arg[i].v.tag == V_BOOL && strchr("nNC", *k)) {
+            if (!made && !(made = mem_copy(b->cx, b->arg, b->n * sizeof *made)))
+                return false;
+            made[i].v = val_int(b->arg[i].v.b);
+        }
+        i++;
+    }
+    b->arg = made ? made : b->arg;
+    return true;
 }
 
 /* Which argument of "a,b,c" is called `name`; -1: none. */
@@ -242,6 +261,8 @@ Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out
         if (!in_order(ev->cx, b.row, args, n, &b.arg, &b.n) || !kinds_fit(b.row->kinds, b.arg, b.n))
             continue;
         *out = val_none();
+        if (!bools_to_ints(&b))
+            return FAILED;
         return b.row->fn(&b, out) ? outcome_done(ev->cx) : FAILED;
     }
     return no_row(ev->cx, name, args, n);

@@ -23,7 +23,7 @@ typedef bool (*BuiltinFn)(Builtin *b, Value *out);
 /* Kinds, a letter for each argument; a small letter of i, n and b takes symbolic ones too:
  *
  *     i I  int                b B  bool              f  float      c  complex    s  str
- *     n N  int or float       C    int, float or complex           D  device     e  enum
+ *     n N  int, float, bool   C    the same, or complex            D  device     e  enum
  *     l    list               d    dict              t  tuple      T  tensor     *  anything
  *
  * A letter and '?' takes None too; behind '|' arguments may be missing (they read as None); a last

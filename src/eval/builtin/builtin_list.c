@@ -83,6 +83,14 @@ static int64_t n_steps(int64_t from, int64_t to, int64_t step)
     return to > from ? (to - from - 1) / step + 1 : 0;
 }
 
+/* The bound of a slice that is argument i; 2^63 - 1 stands for one that is missing, as in
+ * PyTorch. */
+static int64_t bound_or(const Builtin *b, size_t i, int64_t deflt)
+{
+    int64_t bound = int_or(b, i, INT64_MAX);
+    return bound == INT64_MAX ? deflt : bound;
+}
+
 /* [start:end:step], the arguments 1 to 3, of n items. [::-1] of 3 is start 2, count 3, step -1. */
 static bool slice_range(Builtin *b, int64_t n, Range *r)
 {
@@ -90,11 +98,11 @@ static bool slice_range(Builtin *b, int64_t n, Range *r)
     if (step == 0)
         return builtin_fail(b, "slice step cannot be zero");
     if (step == INT64_MIN)
-        step = -INT64_MAX;
+        return builtin_fail(b, "slice step is out of bounds");
     int64_t least = step < 0 ? -1 : 0;
     int64_t most = step < 0 ? n - 1 : n;
-    int64_t start = int_or(b, 1, step < 0 ? INT64_MAX : 0);
-    int64_t end = int_or(b, 2, step < 0 ? INT64_MIN : INT64_MAX);
+    int64_t start = bound_or(b, 1, step < 0 ? INT64_MAX : 0);
+    int64_t end = bound_or(b, 2, step < 0 ? INT64_MIN : INT64_MAX);
     start = clamp_bound(start, n, least, most);
     end = clamp_bound(end, n, least, most);
     r->start = start;
@@ -380,7 +388,7 @@ static bool repeat_list(Builtin *b, Value *out)
     bool list_first = b->arg[0].v.tag == V_LIST;
     const List *l = b->arg[list_first ? 0 : 1].v.list;
     int64_t times = b->arg[list_first ? 1 : 0].v.i, n;
-    if (times < 0)
+    if (times < 0 && l->n > 0)
         return builtin_fail(b, "a list times %lld", (long long)times);
     if (!mul_ok(times, l->n, &n))
         n = INT64_MAX;
@@ -396,11 +404,9 @@ static bool repeat_list(Builtin *b, Value *out)
 static bool repeat_in_place(Builtin *b, Value *out)
 {
     List *l = b->arg[0].v.list;
-    int64_t times = b->arg[1].v.i;
+    int64_t times = b->arg[1].v.i > 0 ? b->arg[1].v.i : 0;
     int64_t n = l->n;
     int64_t all;
-    if (times < 0)
-        return builtin_fail(b, "a list times %lld", (long long)times);
     if (!mul_ok(times, n, &all))
         all = INT64_MAX;
     if (!limit_ok(b->cx, LIMIT_OBJECTS, (uint64_t)all, "items in a list"))
@@ -415,7 +421,9 @@ static bool repeat_in_place(Builtin *b, Value *out)
 
 static bool range_list(Builtin *b, Value *out)
 {
-    int64_t n = b->arg[0].v.i < 0 ? 0 : b->arg[0].v.i;
+    int64_t n = b->arg[0].v.i;
+    if (n < 0)
+        return builtin_fail(b, "a list of %lld numbers", (long long)n);
     if (!limit_ok(b->cx, LIMIT_OBJECTS, (uint64_t)n, "items in a list"))
         return false;
     *out = (Value){ .tag = V_LIST, .list = list_new(b->cx, n, str_of(b->cx, "int")) };
@@ -444,6 +452,14 @@ static bool fold_item(Builtin *b, const char *name, const char *what, Value v, V
     return !ctx_failed(b->cx) && builtin_fail(b, "%s of a list of %s", what, val_kind(v));
 }
 
+/* *out = NAME(v, *out): a NaN that comes first stays, later ones are never it. */
+static bool extreme_item(Builtin *b, const char *name, const char *what, Value v, Value *out)
+{
+    Value before = *out;
+    *out = v;
+    return fold_item(b, name, what, before, out);
+}
+
 /* min (datum 0) or max of a list: bools here, the others by the rows of two numbers. */
 static bool extreme_of_list(Builtin *b, Value *out)
 {
@@ -459,7 +475,7 @@ static bool extreme_of_list(Builtin *b, Value *out)
         Value v = l->at[i].v;
         if (out->tag == V_BOOL && v.tag == V_BOOL)
             *out = val_bool(max ? out->b || v.b : out->b && v.b);
-        else if (!fold_item(b, op, word, v, out))
+        else if (!extreme_item(b, op, word, v, out))
             return false;
     }
     return true;

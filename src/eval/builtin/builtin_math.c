@@ -123,21 +123,19 @@ static bool factorial(Builtin *b, Value *out)
     uint64_t product = 1;
     if (n < 0)
         return builtin_fail(b, "factorial() of a negative number");
+    if (n > INT32_MAX)
+        return builtin_fail(b, "factorial() of a number of more than 32 bits");
     for (int64_t i = 2; i <= n && product != 0; i++) /* wraps, as PyTorch's; 0 from 66 on */
         product *= (uint64_t)i;
     *out = val_int((int64_t)product);
     return true;
 }
 
+/* x * 2^e, of whose e PyTorch takes the lower 32 bits. */
 static bool ldexp_number(Builtin *b, Value *out)
 {
-    enum { MOST = 5000 }; /* beyond any double's exponent */
-    int64_t e = b->arg[1].v.i;
-    if (e > MOST)
-        e = MOST;
-    if (e < -MOST)
-        e = -MOST;
-    *out = val_float(ldexp(real_of(b->arg[0].v), (int)e));
+    int32_t e = (int32_t)(uint32_t)b->arg[1].v.i;
+    *out = val_float(ldexp(real_of(b->arg[0].v), e));
     return true;
 }
 
@@ -173,10 +171,8 @@ static bool angle(Builtin *b, Value *out)
     Value v = b->arg[0].v;
     if (v.tag == V_COMPLEX)
         *out = val_float(atan2(v.c[1], v.c[0]));
-    else if (isnan(real_of(v)))
-        *out = val_float(real_of(v));
     else
-        *out = val_float(real_of(v) < 0 ? pi : 0);
+        *out = val_float(signbit(real_of(v)) ? pi : 0); /* as std::arg: of -0 and of NaN too */
     return true;
 }
 

@@ -123,12 +123,11 @@ static bool round_symbolic(Builtin *b, Ox v, Rounding how, Value *out)
 
 /* ---- conversions ---- */
 
+static bool fits_int(double f) { return f >= -0x1p63 && f < 0x1p63; }
+
 /* f as an int as C++ converts it: toward zero. A float that does not fit, or NaN, becomes the
  * smallest int. */
-static int64_t int_of_double(double f)
-{
-    return f >= -0x1p63 && f < 0x1p63 ? (int64_t)f : INT64_MIN;
-}
+static int64_t int_of_double(double f) { return fits_int(f) ? (int64_t)f : INT64_MIN; }
 
 static bool int_of_text(Builtin *b, Str s, Value *out)
 {
@@ -484,7 +483,10 @@ static bool floor_or_ceil(Builtin *b, Value *out)
     const char *name = up ? "ceil" : "floor";
     if (!isfinite(v.f))
         return builtin_fail(b, "%s of %s", name, isnan(v.f) ? "nan" : "infinity");
-    *out = val_int(int_of_double(up ? ceil(v.f) : floor(v.f)));
+    double whole = up ? ceil(v.f) : floor(v.f);
+    if (!fits_int(whole))
+        return builtin_fail(b, "%s of a float that is no int of 64 bits", name);
+    *out = val_int((int64_t)whole);
     return true;
 }
 
@@ -529,11 +531,17 @@ static bool div_mod_nodes(Builtin *b, Value *quotient, Value *rest)
 }
 
 /* divmod of an int and a float. PyTorch computes in float32, and the remainder from the quotient
- * in one fused step. */
+ * in one fused step; of a float that is no int of 64 bits it gives what its C++ happens to give. */
 static bool div_mod_mixed(Builtin *b, Value *quotient, Value *rest)
 {
-    float x = (float)real_of(b->arg[0].v);
-    float y = (float)real_of(b->arg[1].v);
+    double left = real_of(b->arg[0].v);
+    double right = real_of(b->arg[1].v);
+    if (!fits_int(left) || !fits_int(right))
+        return builtin_fail(b, "divmod() of an int and a float that is no int of 64 bits");
+    float x = (float)left;
+    float y = (float)right;
+    if (y == 0)
+        return div_by_zero(b);
     float whole = floorf(x / y);
     *quotient = val_float(whole);
     *rest = val_float(fmaf(-whole, y, x));
@@ -641,14 +649,26 @@ static bool range_length(Builtin *b, Value *out)
     int64_t from = step > 0 ? b->arg[0].v.i : b->arg[1].v.i;
     int64_t to = step > 0 ? b->arg[1].v.i : b->arg[0].v.i;
     uint64_t stride = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
-    *out = val_int(from < to ? (int64_t)(((uint64_t)to - (uint64_t)from - 1) / stride + 1) : 0);
+    int64_t span;
+    *out = val_int(0);
+    if (from >= to)
+        return true;
+    if (!sub_ok(to, from, &span))
+        return builtin_fail(b, "range() over more than 64 bits");
+    *out = val_int((int64_t)(((uint64_t)span - 1) / stride + 1));
     return true;
 }
 
-/* start + i * step */
+/* start + i * step; of ints it wraps, as the operators do. */
 static bool derive_index(Builtin *b, Value *out)
 {
     Dim i, start, step;
+    const OpArg *a = b->arg;
+    if (a[0].v.tag == V_INT && a[1].v.tag == V_INT && a[2].v.tag == V_INT) {
+        uint64_t way = (uint64_t)a[0].v.i * (uint64_t)a[2].v.i;
+        *out = val_int((int64_t)((uint64_t)a[1].v.i + way));
+        return true;
+    }
     if (!val_dim_of(b->arg[0].v, b->cx, &i) || !val_dim_of(b->arg[1].v, b->cx, &start) ||
         !val_dim_of(b->arg[2].v, b->cx, &step))
         return builtin_fail(b, "an index that is no int");
