@@ -68,7 +68,8 @@ static int collect(void *user, const void *p, size_t n)
     return 0;
 }
 
-static pt2onnx_status convert_path(const char *path, const pt2onnx_options *o, Out *model)
+static pt2onnx_status convert_path(const char *path, const pt2onnx_options *o, Out *model,
+                                   Out *message)
 {
     pt2onnx_error *e = NULL;
     *model = (Out){ 0 };
@@ -82,6 +83,8 @@ static pt2onnx_status convert_path(const char *path, const pt2onnx_options *o, O
     require(status == PT2ONNX_OK || model->n == 0, "output after an error");
     if (getenv("PT2ONNX_FUZZ_FILE"))
         fprintf(stderr, "status %d %s\n", status, text);
+    if (message && text)
+        out_text(message, text);
     pt2onnx_error_free(e);
     return status;
 }
@@ -101,6 +104,12 @@ static bool is_sample(const Out *file) { return crc32(0, file->p, (uInt)file->n)
 
 pt2onnx_status convert_bytes(const Out *file, const pt2onnx_options *o, Out *model)
 {
+    return convert_with_message(file, o, model, NULL);
+}
+
+pt2onnx_status convert_with_message(const Out *file, const pt2onnx_options *o, Out *model,
+                                    Out *message)
+{
     char path[64];
     int fd = memfd_create("fuzz", MFD_CLOEXEC);
     require(fd >= 0 && write(fd, file->p, file->n) == (ssize_t)file->n, "no file in memory");
@@ -108,12 +117,12 @@ pt2onnx_status convert_bytes(const Out *file, const pt2onnx_options *o, Out *mod
     require(futimens(fd, (struct timespec[2]){ { 0 }, { 0 } }) == 0, "no time of a file");
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     write_find(file, o);
-    pt2onnx_status status = convert_path(path, o, model);
+    pt2onnx_status status = convert_path(path, o, model, message);
     if (status == PT2ONNX_OK)
         read_back(model);
     if (is_sample(file)) {
         Out again;
-        require(convert_path(path, o, &again) == status, "another outcome of the same file");
+        require(convert_path(path, o, &again, NULL) == status, "another outcome of the same file");
         require(again.n == model->n && (model->n == 0 || !memcmp(again.p, model->p, again.n)),
                 "other bytes of the same file");
         out_free(&again);

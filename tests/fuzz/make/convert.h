@@ -15,6 +15,9 @@ pt2onnx_options choose_options(Choices *c);
  * file may bring about: a report of a bug, an error without a text, output after an error, a model
  * that does not read back, or that another conversion writes with other bytes. */
 pt2onnx_status convert_bytes(const Out *file, const pt2onnx_options *o, Out *model);
+/* The same, with the error's text at the end of *message, where that is not NULL. */
+pt2onnx_status convert_with_message(const Out *file, const pt2onnx_options *o, Out *model,
+                                    Out *message);
 
 void require(bool ok, const char *what);
 
