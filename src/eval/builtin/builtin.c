@@ -136,22 +136,32 @@ static bool kinds_fit(const char *k, const OpArg *args, size_t n)
     return i >= n || *k == '+';
 }
 
-/* A bool where the row takes a number is 0 or 1. False: no memory. */
+static bool any_bool(const Builtin *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->arg[i].v.tag == V_BOOL)
+            return true;
+    return false;
+}
+
+/* A bool where the row takes a number is 0 or 1: (True, 2.5) of kinds "nn" is (1, 2.5). False: no
+ * memory. */
 static bool bools_to_ints(Builtin *b)
 {
-    OpArg *made = NULL;
+    if (!any_bool(b))
+        return true;
+    OpArg *arg = mem_copy(b->cx, b->arg, b->n * sizeof *arg);
+    if (!arg)
+        return false;
     size_t i = 0;
     for (const char *k = b->row->kinds; *k && i < b->n; k++) {
         if (*k == '|' || *k == '?')
             continue;
-        if (b->arg[i].v.tag == V_BOOL && strchr("nNC", *k)) {
-            if (!made && !(made = mem_copy(b->cx, b->arg, b->n * sizeof *made)))
-                return false;
-            made[i].v = val_int(b->arg[i].v.b);
-        }
+        if (arg[i].v.tag == V_BOOL && strchr("nNC", *k))
+            arg[i].v = val_int(arg[i].v.b);
         i++;
     }
-    b->arg = made ? made : b->arg;
+    b->arg = arg;
     return true;
 }
 
@@ -261,9 +271,7 @@ Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out
         if (!in_order(ev->cx, b.row, args, n, &b.arg, &b.n) || !kinds_fit(b.row->kinds, b.arg, b.n))
             continue;
         *out = val_none();
-        if (!bools_to_ints(&b))
-            return FAILED;
-        return b.row->fn(&b, out) ? outcome_done(ev->cx) : FAILED;
+        return bools_to_ints(&b) && b.row->fn(&b, out) ? outcome_done(ev->cx) : FAILED;
     }
     return no_row(ev->cx, name, args, n);
 }

@@ -383,6 +383,7 @@ static bool join_lists(Builtin *b, Value *out)
     return true;
 }
 
+/* l * times, or times * l: a new list. */
 static bool repeat_list(Builtin *b, Value *out)
 {
     bool list_first = b->arg[0].v.tag == V_LIST;

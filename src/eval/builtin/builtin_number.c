@@ -470,6 +470,7 @@ static bool absolute(Builtin *b, Value *out)
     return true;
 }
 
+/* floor(v) or ceil(v) as an int; of a float that is none an error, as in PyTorch. */
 static bool floor_or_ceil(Builtin *b, Value *out)
 {
     Value v = b->arg[0].v;
@@ -639,6 +640,7 @@ static bool dynamic_range_length(Builtin *b, Value *out)
     return give_dim(b, length ? dim_max(cx, length, none) : NULL, out);
 }
 
+/* range(start, end, step) as the number of its iterations: of (7, 0, -2) it is 4. */
 static bool range_length(Builtin *b, Value *out)
 {
     int64_t step = b->arg[2].v.i;
