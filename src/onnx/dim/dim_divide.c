@@ -90,8 +90,12 @@ int64_t dim_gcd(int64_t a, int64_t b)
     return (int64_t)(x >> 63 ? 1 : x);
 }
 
-/* a = c*whole + rest, term by term: rest's coefficients lie within (-c, c), its number in [0,
- * c). */
+/* Is the number of a sum of n terms made positive before c divides it? Not of a c so large that the
+ * sum then leaves 64 bits when the model runs: (N - 1)//(2^63 - 1) is no (N + 2^63 - 2)//.. */
+static bool lifts_number(size_t n, int64_t c) { return n == 1 || c <= INT64_MAX / 2; }
+
+/* a = c*whole + rest, term by term: rest's coefficients lie within (-c, c), its number in [0, c) if
+ * lifts_number(). */
 static bool split_by(Ctx *cx, Dim a, int64_t c, Dim *whole, Dim *rest)
 {
     Term one[1], w[MAX_TERMS], r[MAX_TERMS];
@@ -100,8 +104,9 @@ static bool split_by(Ctx *cx, Dim a, int64_t c, Dim *whole, Dim *rest)
     size_t nr = 0;
     const Term *t = dim_terms(a, one, &n);
     for (size_t i = 0; i < n; i++) {
-        int64_t q = t[i].n ? t[i].coef / c : floordiv(t[i].coef, c);
-        int64_t left = t[i].n ? t[i].coef % c : floormod(t[i].coef, c);
+        bool lift = !t[i].n && lifts_number(n, c);
+        int64_t q = lift ? floordiv(t[i].coef, c) : t[i].coef / c;
+        int64_t left = lift ? floormod(t[i].coef, c) : t[i].coef % c;
         if (q)
             w[nw++] = (Term){ q, t[i].n, t[i].atom };
         if (left)

@@ -231,8 +231,10 @@ static Ox quotient(Known *k, Graph *g, Dim a, Dim b)
         return q;
     Ox whole = plain(g, "Mul", q, y);
     Ox r = plain(g, "Sub", x, whole);
-    if (blo <= 0)
-        r = plain(g, "Mul", r, y);
+    if (blo <= 0) { /* r may be large too: its sign is enough */
+        Ox sign = ox_make_plain(g, "Sign", INPUTS(r), NULL, 0);
+        r = plain(g, "Mul", sign, y);
+    }
     Ox low = plain(g, "Less", r, number(k, g, 0));
     Ox one = ox_make_plain(g, "Cast", INPUTS(low), ATTRS(INT("to", DT_INT64)));
     return plain(g, "Sub", q, one);

@@ -393,7 +393,7 @@ Dim dim_difference(Ctx *cx, Dim a, Dim b)
 Tri dim_at_most(Ctx *cx, Dim a, Dim b)
 {
     int64_t x, y;
-    if (a == b)
+    if (a == b || dim_is_value(a, INT64_MIN) || dim_is_value(b, INT64_MAX))
         return YES;
     if (dim_constant(a, &x) && dim_constant(b, &y))
         return x <= y ? YES : NO;
