@@ -2,8 +2,8 @@
  * build each costs milliseconds, where a process of its own costs fifty.
  *
  * A request on stdin is a line "BYTES<tab>SPEC<tab>SPEC.." and so many bytes of an archive; the
- * answer is a line "STATUS MESSAGE", with limits and demands of fuzz/make/convert.h. Whoever aborts
- * or is stopped by a sanitizer gives no answer. */
+ * answer is a line "STATUS BYTES MESSAGE" and so many bytes of a model, with limits and demands of
+ * fuzz/make/convert.h. Whoever aborts or is stopped by a sanitizer gives no answer. */
 #include "fuzz/make/convert.h"
 
 enum { LINE_MAX_BYTES = 1 << 16, SPECS_MAX = 8 };
@@ -23,12 +23,14 @@ static bool read_request(char *line, size_t *bytes, const char **specs, size_t *
     return true;
 }
 
-static void answer(pt2onnx_status status, const Out *message)
+static void answer(pt2onnx_status status, const Out *message, const Out *model)
 {
-    printf("%d ", (int)status);
+    printf("%d %zu ", (int)status, model->n);
     for (size_t i = 0; i < message->n; i++)
         putchar(message->p[i] == '\n' ? '\t' : message->p[i]);
     putchar('\n');
+    if (model->n)
+        fwrite(model->p, 1, model->n, stdout);
     fflush(stdout);
 }
 
@@ -50,7 +52,8 @@ int main(void)
     while (read_request(line, &bytes, specs, &o.n_inputs)) {
         Out file = read_file(bytes);
         Out model, message = { 0 };
-        answer(convert_with_message(&file, &o, &model, &message), &message);
+        pt2onnx_status status = convert_with_message(&file, &o, &model, &message);
+        answer(status, &message, &model);
         out_free(&message);
         out_free(&model);
         out_free(&file);
