@@ -63,6 +63,9 @@ static double number_at(Reader *r)
     return v;
 }
 
+enum { VALUES_KEPT = 1 << 20 };
+
+/* The values of a graph's input are read and not kept: its sizes may be any. */
 static Value tensor(Reader *r, DType t, bool is_const, bool number)
 {
     Dim dims[MAX_RANK];
@@ -77,28 +80,34 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
         dims[rank] = dim_parse(r->cx, r->at, n);
         if (!dims[rank] || !dim_known(dims[rank], &sizes[rank]))
             sizes[rank] = 2;
-        numel *= sizes[rank++];
+        if (!mul_ok(numel, sizes[rank++], &numel))
+            numel = INT64_MAX;
         r->at += n;
         take(r, ",");
     }
-    numel *= dtype_is_complex(t) ? 2 : 1; /* real and imaginary part in turn */
-    double *at = new_array(r->cx, double, numel + 1);
-    for (int64_t k = 0; k < numel; k++) {
+    if (dtype_is_complex(t) && !mul_ok(numel, 2, &numel)) /* real and imaginary part in turn */
+        numel = INT64_MAX;
+    bool kept = is_const || number;
+    double *at = kept && numel <= VALUES_KEPT ? new_array(r->cx, double, numel + 1) : NULL;
+    r->failed |= kept && !at;
+    for (int64_t k = 0; k < numel && !r->failed; k++) {
         blanks(r);
         if (k == 0 && strchr(",)]", *r->at)) {
-            for (; k < numel; k++)
+            for (; at && k < numel; k++)
                 at[k] = fill(t, k, r->tensors);
             break;
         }
-        at[k] = number_at(r);
+        double v = number_at(r);
+        if (at)
+            at[k] = v;
     }
     if (r->failed || !strchr(",)]", *r->at)) { /* too few values, or too many */
         r->failed = true;
         return val_poison();
     }
     Str name = str_fmt(r->cx, "a%d", r->tensors++);
-    Ox v = is_const || number ? constant(r, t, rank, sizes, at)
-                              : graph_input(r->g, name, type_tensor(r->cx, t, rank, dims));
+    Ox v = kept ? constant(r, t, rank, sizes, at)
+                : graph_input(r->g, name, type_tensor(r->cx, t, rank, dims));
     Value out = val_tensor(r->cx, v);
     if (number)
         out.t->number = true;
@@ -284,4 +293,91 @@ void contexts_free(Contexts *all)
 {
     while (all->n > 0)
         ctx_free(all->ended[--all->n]);
+}
+
+/* ---- the file ---- */
+
+char *read_all(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    size_t n = 0;
+    size_t cap = 1 << 20;
+    char *s = malloc(cap + 1);
+    for (size_t got; (got = fread(s + n, 1, cap - n, f)) > 0;)
+        if ((n += got) == cap)
+            s = realloc(s, (cap *= 2) + 1);
+    s[n] = 0;
+    fclose(f);
+    return s;
+}
+
+static void cut_end(char *s, const char *comment)
+{
+    char *c = comment ? strstr(s, comment) : NULL;
+    size_t n = c ? (size_t)(c - s) : strlen(s);
+    while (n > 0 && strchr(" \t\r", s[n - 1]))
+        n--;
+    s[n] = 0;
+}
+
+void read_cases(Ctx *cx, char *text, Cases *out)
+{
+    int line = 0;
+    for (char *s = text, *next; s; s = next) {
+        next = strchr(s, '\n');
+        if (next)
+            *next++ = 0;
+        line++;
+        Case *last = out->n ? &out->at[out->n - 1] : NULL;
+        if (strncmp(s, "!! ", 3) == 0) {
+            cut_end(s, NULL);
+            if (last)
+                last->message = s + 3;
+            continue;
+        }
+        cut_end(s, s[0] == '#' ? "#" : "    #");
+        if (s[0] == 0)
+            continue;
+        if (strncmp(s, "->", 2) == 0 && last)
+            vec_push(cx, &last->results, s + 2);
+        else if (s[0] == '=' && s[1] >= '0' && s[1] <= '9' && last)
+            vec_push(cx, &last->finished, s + 1);
+        else if (strncmp(s, "=>", 2) == 0 && last)
+            last->nodes = s + 2;
+        else
+            vec_push(cx, out, (Case){ .call = s, .line = line });
+    }
+}
+
+/* ---- what came out ---- */
+
+void flatten(Ctx *cx, Value v, Values *out)
+{
+    if (v.tag == V_TUPLE)
+        for (int64_t i = 0; i < v.tuple->n; i++)
+            flatten(cx, v.tuple->at[i], out);
+    else if (v.tag == V_LIST)
+        for (int64_t i = 0; i < v.list->n; i++)
+            flatten(cx, v.list->at[i].v, out);
+    else
+        vec_push(cx, out, v);
+}
+
+int add_outputs(Graph *g, const Values *got)
+{
+    int tensors = 0;
+    for (size_t i = 0; i < got->n; i++)
+        if (got->at[i].tag == V_TENSOR) {
+            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)),
+                         str_fmt(g->cx, "r%zu", i));
+            tensors++;
+        }
+    return tensors;
+}
+
+const char *failure(Ctx *cx)
+{
+    return ctx_failed(cx) ? cx->error.text->s : cx->refusals.n ? cx->refusals.at[0].text->s : NULL;
 }

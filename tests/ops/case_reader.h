@@ -1,9 +1,22 @@
-/* case_reader.h - reading a call of an operator case (run_cases.c describes the text), and contexts
- * for many of them. */
+/* case_reader.h - reading operator cases (run_cases.c describes the text), contexts for many of
+ * them, and what comes out of one. */
 #ifndef CASE_READER_H
 #define CASE_READER_H
 
 #include "ops/internal.h"
+
+typedef struct Case {
+    char *call;
+    VEC(char *) results, finished;
+    char *nodes, *message;
+    int line;
+} Case;
+typedef VEC(Case) Cases;
+
+/* A file's text, for free(); NULL where it cannot be read. */
+char *read_all(const char *path);
+/* The cases of a file's text, which they point into and which changes. */
+void read_cases(Ctx *cx, char *text, Cases *out);
 
 typedef struct Reader {
     Ctx *cx;
@@ -34,6 +47,14 @@ typedef struct Contexts {
 Ctx *context_begin(Contexts *all);
 void context_end(Contexts *all, Ctx *cx);
 void contexts_free(Contexts *all);
+
+/* Why the call was refused, or failed; NULL when it was not. */
+const char *failure(Ctx *cx);
+/* A call's result as the tensors and numbers inside it. */
+void flatten(Ctx *cx, Value v, Values *out);
+/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is
+ * copied by the writer. How many of them are tensors. */
+int add_outputs(Graph *g, const Values *got);
 
 /* "f32" */
 const char *short_name(DType t);

@@ -45,83 +45,7 @@
 #include <malloc.h>
 #endif
 
-typedef struct Case {
-    char *call;
-    VEC(char *) results, finished;
-    char *nodes, *message;
-    int line;
-} Case;
-typedef VEC(Case) Cases;
-
-/* ---- reading the file ---- */
-
-static char *read_all(const char *path)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    size_t n = 0;
-    size_t cap = 1 << 20;
-    char *s = malloc(cap + 1);
-    for (size_t got; (got = fread(s + n, 1, cap - n, f)) > 0;)
-        if ((n += got) == cap)
-            s = realloc(s, (cap *= 2) + 1);
-    s[n] = 0;
-    fclose(f);
-    return s;
-}
-
-static void cut_end(char *s, const char *comment)
-{
-    char *c = comment ? strstr(s, comment) : NULL;
-    size_t n = c ? (size_t)(c - s) : strlen(s);
-    while (n > 0 && strchr(" \t\r", s[n - 1]))
-        n--;
-    s[n] = 0;
-}
-
-static void read_cases(Ctx *cx, char *text, Cases *out)
-{
-    int line = 0;
-    for (char *s = text, *next; s; s = next) {
-        next = strchr(s, '\n');
-        if (next)
-            *next++ = 0;
-        line++;
-        Case *last = out->n ? &out->at[out->n - 1] : NULL;
-        if (strncmp(s, "!! ", 3) == 0) {
-            cut_end(s, NULL);
-            if (last)
-                last->message = s + 3;
-            continue;
-        }
-        cut_end(s, s[0] == '#' ? "#" : "    #");
-        if (s[0] == 0)
-            continue;
-        if (strncmp(s, "->", 2) == 0 && last)
-            vec_push(cx, &last->results, s + 2);
-        else if (s[0] == '=' && s[1] >= '0' && s[1] <= '9' && last)
-            vec_push(cx, &last->finished, s + 1);
-        else if (strncmp(s, "=>", 2) == 0 && last)
-            last->nodes = s + 2;
-        else
-            vec_push(cx, out, (Case){ .call = s, .line = line });
-    }
-}
-
 /* ---- what came out ---- */
-
-static void flatten(Ctx *cx, Value v, Values *out)
-{
-    if (v.tag == V_TUPLE)
-        for (int64_t i = 0; i < v.tuple->n; i++)
-            flatten(cx, v.tuple->at[i], out);
-    else if (v.tag == V_LIST)
-        for (int64_t i = 0; i < v.list->n; i++)
-            flatten(cx, v.list->at[i].v, out);
-    else
-        vec_push(cx, out, v);
-}
 
 /* "f32[2,N]" as the case writes it; "3" for a number */
 static Str result_text(Ctx *cx, Value v)
@@ -224,20 +148,6 @@ static Str family_of(Ctx *cx, const char *file)
     return str_n(cx, name, strcspn(name, "."));
 }
 
-/* Results become outputs r0, r1, ..; what a caller reads. An input or constant that is a result is
- * copied by the writer. */
-static int add_outputs(Graph *g, const Values *got)
-{
-    int tensors = 0;
-    for (size_t i = 0; i < got->n; i++)
-        if (got->at[i].tag == V_TENSOR) {
-            graph_output(g, ox_g(g, "Identity", tensor_read(g, got->at[i].t)),
-                         str_fmt(g->cx, "r%zu", i));
-            tensors++;
-        }
-    return tensors;
-}
-
 /* False where the opset is refused. */
 static bool emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
 {
@@ -255,11 +165,6 @@ static bool emit(Run *run, Ctx *cx, const Case *c, Graph *g, const Values *got)
         say(run, c, str_fmt(cx, "no model was written at opset %d", g->target)->s, path->s,
             error_text(cx, "run_cases", run->file)->s);
     return true;
-}
-
-static const char *failure(Ctx *cx)
-{
-    return ctx_failed(cx) ? cx->error.text->s : cx->refusals.n ? cx->refusals.at[0].text->s : NULL;
 }
 
 /* What serves the call: the schema line, of the row or the rule. NULL: nothing does. */
