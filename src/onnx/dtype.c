@@ -58,7 +58,10 @@ uint64_t dtype_bytes(DType t, uint64_t numel)
     uint64_t bits = types[t].bits;
     if (bits == 0) /* strings have no fixed size */
         return 0;
-    return bits >= 8 ? numel * (bits / 8) : (numel + 8 / bits - 1) / (8 / bits);
+    uint64_t bytes;
+    if (bits < 8)
+        return numel / (8 / bits) + (numel % (8 / bits) != 0);
+    return umul_ok(numel, bits / 8, &bytes) && bytes < INT64_MAX ? bytes : INT64_MAX;
 }
 
 const char *dtype_name(DType t) { return t > DT_NONE && t < DT_COUNT ? types[t].name : "none"; }

@@ -50,9 +50,9 @@ typedef enum {
 
 int dtype_bits(DType t);    /* bits an element; 0 for strings and DT_NONE */
 size_t dtype_size(DType t); /* bytes an element; 1 for sub-byte types, 0 for strings and DT_NONE */
-uint64_t dtype_bytes(DType t,
-                     uint64_t numel); /* bytes of numel packed elements, sub-byte types included */
-const char *dtype_name(DType t);      /* numpy's name: "float32", "bfloat16", "complex64", "bool" */
+/* Bytes of numel packed elements, sub-byte types included; INT64_MAX where there are more. */
+uint64_t dtype_bytes(DType t, uint64_t numel);
+const char *dtype_name(DType t); /* numpy's name: "float32", "bfloat16", "complex64", "bool" */
 DType dtype_named(const char *s, size_t n); /* DT_NONE when there is none */
 bool dtype_is_float(DType t);               /* float16, bfloat16, float32, float64, float8s */
 bool dtype_is_int(DType t);                 /* signed and unsigned, not bool */

@@ -270,6 +270,13 @@ static bool repeats_one(Ctx *cx, const Node *n)
         dim_is(type_numel(cx, n->in[0]->type), 1);
 }
 
+/* Of numbers of elements and bytes, which may be anything. */
+static uint64_t sum_or_most(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return uadd_ok(a, b, &sum) ? sum : UINT64_MAX;
+}
+
 /* The cost of n's results as constants: that of its inputs, and its own. */
 static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
 {
@@ -279,8 +286,8 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
         if (!n->in[i])
             continue;
         Cost c = cost_of(rw, n, i);
-        out->freed += c.freed;
-        out->work += c.work;
+        out->freed = sum_or_most(out->freed, c.freed);
+        out->work = sum_or_most(out->work, c.work);
         out->nodes += c.nodes;
         out->shared |= c.shared;
     }
@@ -289,8 +296,8 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
         Dim d = type_numel(rw->cx, n->out[i]->type);
         if (!d || !dim_known(d, &numel))
             return false;
-        *bytes += dtype_bytes(ox_dtype(n->out[i]), (uint64_t)numel);
-        out->work += (uint64_t)numel;
+        *bytes = sum_or_most(*bytes, dtype_bytes(ox_dtype(n->out[i]), (uint64_t)numel));
+        out->work = sum_or_most(out->work, (uint64_t)numel);
     }
     return out->work <= MOST_WORK || out->nodes == 1;
 }
@@ -300,7 +307,7 @@ static bool pays(const Cost *c, uint64_t bytes)
     uint64_t worth = c->nodes > 1 ? (uint64_t)c->nodes * NODE_BYTES : LONE_NODE_BYTES;
     if (c->repeats && worth < REPEATED_BYTES)
         worth = REPEATED_BYTES;
-    return bytes <= FOLD_NUMEL || (!c->shared && bytes <= c->freed + worth);
+    return bytes <= FOLD_NUMEL || (!c->shared && bytes <= sum_or_most(c->freed, worth));
 }
 
 static bool may_fold(Rewrite *rw, const Node *n)
