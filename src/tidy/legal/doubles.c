@@ -81,7 +81,8 @@ static Ox acos_of(Graph *g, Ox x)
  a float32. As x*h + x*l, with h what
  * float32 holds of s and l the rest, nothing is lost whether it does so or not. */
 
-/* Is n a product or quotient of x and one number that a float32 does not hold? *s: the factor. */
+/* Is n a product or quotient of x and one number that a float32 does not hold? *s: the factor. One
+ * below all that a float32 holds has no parts. */
 static bool scaled_by(const Node *n, double *s, Ox *x)
 {
     bool div = node_is(n, "Div");
@@ -92,8 +93,8 @@ static bool scaled_by(const Node *n, double *s, Ox *x)
         return false;
     *x = n->in[1 - k];
     *s = div ? 1 / *s : *s;
-    return (double)(float)*s != *s && isfinite((double)(float)*s) &&
-        ox_rank(*x) >= ox_rank(n->in[k]);
+    double high = (double)(float)*s;
+    return high != *s && high != 0 && isfinite(high) && ox_rank(*x) >= ox_rank(n->in[k]);
 }
 
 static Ox scaled_in_parts(Graph *g, Ox x, double s)
