@@ -255,6 +255,16 @@ static inline MUST_USE bool mul_ok(int64_t a, int64_t b, int64_t *out)
 {
     return !__builtin_mul_overflow(a, b, out);
 }
+/* The whole part of any double; where that does not fit, the end of the range that is nearest, and
+ * 0 for nan. */
+static inline int64_t whole_part(double x)
+{
+    if (x != x)
+        return 0;
+    if (x >= 0x1p63)
+        return INT64_MAX;
+    return x < -0x1p63 ? INT64_MIN : (int64_t)x;
+}
 static inline MUST_USE bool uadd_ok(uint64_t a, uint64_t b, uint64_t *out)
 {
     return !__builtin_add_overflow(a, b, out);

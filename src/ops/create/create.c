@@ -311,7 +311,7 @@ static Ox range_floats(Op *op, Value start, Value end, Value step, DType t)
 static Ox range_known(Op *op, double start, double end, double step, DType t)
 {
     double n = trunc((end - start) / step + 1);
-    if (n > CONST_NUMEL)
+    if (!(n >= 0 && n <= CONST_NUMEL))
         return NULL;
     double *v = new_array(op->cx, double, n);
     if (!v)
@@ -342,6 +342,8 @@ static Ox lower_range(Op *op)
         return op_fail(op, E_VALUE, "unsupported range: %g -> %g", a, b);
     if (concrete && !leads_there(op, a, b, s))
         return POISON;
+    if (concrete && isnan(s))
+        return op_fail(op, E_VALUE, "step must be nonzero");
     bool whole = is_whole(op, start) && is_whole(op, end) && is_whole(op, step);
     if (whole || dtype_is_int(t))
         return range_ints(op, start, end, step, t);

@@ -849,7 +849,8 @@ static Ox lower_round_decimals(Op *op)
     Ox x = arg(op, "self");
     double scale = 1;
     int64_t decimals = arg_int(op, "decimals");
-    for (int64_t i = decimals < 0 ? -decimals : decimals; i > 0 && i <= 300; i--)
+    uint64_t places = decimals < 0 ? -(uint64_t)decimals : (uint64_t)decimals;
+    for (uint64_t i = 0; i < places && isfinite(scale); i++)
         scale *= 10;
     Ox by = number_like(op, scale, x);
     Ox up = ox_make(op->g, decimals < 0 ? "Div" : "Mul", INPUTS(x, by), NULL, 0);

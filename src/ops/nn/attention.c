@@ -348,7 +348,10 @@ static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
 /* Rows from * embed to to * embed of a packed weight or bias. */
 static Ox rows(Op *op, Ox x, int64_t embed, int64_t from, int64_t to)
 {
-    return slice_axis(op, x, 0, dim_int(op->cx, from * embed), dim_int(op->cx, to * embed), 1);
+    Dim each = dim_int(op->cx, embed);
+    Dim start = dim_mul(op->cx, dim_int(op->cx, from), each);
+    Dim end = dim_mul(op->cx, dim_int(op->cx, to), each);
+    return start && end ? slice_axis(op, x, 0, start, end, 1) : POISON;
 }
 
 /* [B, T, D] -> [B, heads, T, D / heads] */

@@ -249,13 +249,14 @@ static bool comparison_has(Look *look, const Node *n, bool want)
 /* Trilu keeps column 0 (*kept) or makes it 0 in every row; false: it does neither. */
 static bool first_column(Look *look, const Node *n, bool *kept)
 {
-    int64_t count, k = 0;
+    int64_t count;
+    double k = 0;
     bool upper = node_int(n, "upper", 1) != 0;
     if (n->n_in > 1 && n->in[1]) {
         const double *v = numbers_of(look->op, n->in[1], &count);
         if (!v)
             return false;
-        k = (int64_t)*v;
+        k = *v;
     }
     *kept = !upper;
     return upper ? k >= 1 : k >= 0;

@@ -61,6 +61,24 @@ static bool pads_by_name(Op *op, Conv *c)
     return true;
 }
 
+/* Is each of n numbers `least` or more? False after an error in PyTorch's words. */
+static bool at_least(Op *op, const int64_t *at, int n, int64_t least, const char *otherwise)
+{
+    for (int i = 0; i < n; i++)
+        if (at[i] < least)
+            return fail(op->cx, E_VALUE, "%s", otherwise);
+    return true;
+}
+
+static bool numbers_fit(Op *op, const Conv *c)
+{
+    return at_least(op, &c->groups, 1, 1, "non-positive groups is not supported") &&
+        at_least(op, c->pads, 2 * c->n, 0, "negative padding is not supported") &&
+        at_least(op, c->extra, c->n, 0, "negative output_padding is not supported") &&
+        at_least(op, c->stride, c->n, 1, "non-positive stride is not supported") &&
+        at_least(op, c->dilation, c->n, 1, "dilation should be greater than zero");
+}
+
 /* The numbers of a convolution whose tensors are read already. False after an error. */
 static bool conv_numbers(Op *op, Conv *c)
 {
@@ -72,14 +90,14 @@ static bool conv_numbers(Op *op, Conv *c)
         !per_axis(op, "output_padding", c->n, 0, c->extra))
         return false;
     if (padding_is_text(op))
-        return pads_by_name(op, c);
+        return pads_by_name(op, c) && numbers_fit(op, c);
     if (!per_axis(op, "padding", c->n, 0, pads))
         return false;
     for (int i = 0; i < c->n; i++) {
         c->pads[i] = pads[i];
         c->pads[c->n + i] = pads[i];
     }
-    return true;
+    return numbers_fit(op, c);
 }
 
 /* Is the bias, where there is one, a number for each channel of the result? False after PyTorch's
@@ -275,6 +293,13 @@ static bool kernel_size(Op *op, const Conv *c, int i, int64_t *out)
     return false;
 }
 
+/* How far the last number of a kernel lies from its first. False after an error. */
+static bool kernel_reach(Op *op, const Conv *c, int i, int64_t kernel, int64_t *out)
+{
+    return mul_ok(c->dilation[i], kernel - 1, out) ||
+        fail(op->cx, E_LIMIT, "dilation is too large: %lld", (long long)c->dilation[i]);
+}
+
 /* A transposed convolution of x becomes a plain one of x with zeros between its items, with the
  * turned weight. False after an error or refusal. */
 static bool untransposed(Op *op, Conv *c)
@@ -284,9 +309,13 @@ static bool untransposed(Op *op, Conv *c)
         if (!kernel_size(op, c, i, &kernel))
             return false;
         zeros_between(op, c, 2 + i);
-        int64_t reach = c->dilation[i] * (kernel - 1);
-        c->pads[i] = reach - c->pads[i];
-        c->pads[c->n + i] = reach - c->pads[c->n + i] + c->extra[i];
+        int64_t reach;
+        int64_t *end = &c->pads[c->n + i];
+        if (!kernel_reach(op, c, i, kernel, &reach))
+            return false;
+        if (!sub_ok(reach, c->pads[i], &c->pads[i]) || !sub_ok(reach, *end, end) ||
+            !add_ok(*end, c->extra[i], end))
+            return fail(op->cx, E_LIMIT, "the padding is too large");
         c->stride[i] = 1;
     }
     c->weight = turned_weight(op, c);
@@ -329,8 +358,11 @@ static Ox conv_by_windows(Op *op, Conv *c)
     for (int i = 0; i < c->n && ox_ok(x); i++) {
         if (!kernel_size(op, c, i, &kernel))
             return POISON;
-        Dim reach = dim_int(cx, c->dilation[i] * (kernel - 1) + 1);
-        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i), reach);
+        int64_t reach;
+        if (!kernel_reach(op, c, i, kernel, &reach))
+            return POISON;
+        Dim room = dim_sub(cx, ox_dim(x, 2 + 2 * i),
+                           dim_add(cx, dim_int(cx, reach), dim_int(cx, 1)));
         out[2 + i] = dim_add(cx, dim_floordiv(cx, room, dim_int(cx, c->stride[i])), dim_int(cx, 1));
         x = windows_along(op, x, 2 + 2 * i,
                           (Windows1d){ kernel, c->dilation[i], c->stride[i], out[2 + i] });
@@ -347,11 +379,38 @@ static Ox conv_by_windows(Op *op, Conv *c)
     return plus_bias(op, c, reshape_to(op, ox(op, "MatMul", rows, columns), out, rank));
 }
 
+/* The sizes of x's spatial axes, "3 x 3". */
+static Str spatial_text(Op *op, Ox x, int n)
+{
+    Buf b = buf_new(op->cx);
+    for (int i = 0; i < n; i++)
+        buf_fmt(&b, "%s%s", i ? " x " : "", dim_text(op->cx, ox_dim(x, 2 + i))->s);
+    return buf_done(&b);
+}
+
+/* y, the result of a transposed convolution; an error where nothing of it is left. */
+static Ox with_sizes(Op *op, Ox x, Ox y, int n)
+{
+    int64_t size;
+    for (int i = 0; ox_ok(y) && i < n; i++)
+        if (dim_known(ox_dim(y, 2 + i), &size) && size < 1)
+            return op_fail(op, E_VALUE,
+                           "Given input size per channel: (%s). Calculated output size per "
+                           "channel: (%s). Output size is too small",
+                           spatial_text(op, x, n)->s, spatial_text(op, y, n)->s);
+    return y;
+}
+
 static Ox convolved(Op *op, Conv *c)
 {
+    Ox x = c->x;
+    bool transposed = c->transposed;
+    Ox y;
     if (needs_windows(op, c->x))
-        return conv_by_windows(op, c);
-    return c->transposed ? conv_transpose(op, *c) : conv_emit(op, c);
+        y = conv_by_windows(op, c);
+    else
+        y = c->transposed ? conv_transpose(op, *c) : conv_emit(op, c);
+    return transposed ? with_sizes(op, x, y, c->n) : y;
 }
 
 static Ox lower_conv(Op *op)

@@ -431,7 +431,11 @@ static Ox lower_one_hot(Op *op)
         Ox one = ox_int(op->g, 1);
         depth = ox(op, "Add", most, one);
     } else {
-        depth = ox_dim_value(op->g, arg_dim_expr(op, "num_classes"));
+        Dim classes = arg_dim_expr(op, "num_classes");
+        int64_t n;
+        if (dim_known(classes, &n) && n < 1)
+            return op_fail(op, E_VALUE, "Class values must be smaller than num_classes.");
+        depth = ox_dim_value(op->g, classes);
     }
     bool scalar;
     Ox values = ints(op, 0, 1);

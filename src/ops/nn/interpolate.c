@@ -31,7 +31,7 @@ static bool spatial_size(Op *op, Ox x, Value size, Value scale, int i, Value *ou
     if (dim_known(ox_dim(x, i + 2), &extent)) {
         if (!(by >= 0 && by < INT32_MAX && extent < INT32_MAX))
             return fail(op->cx, E_VALUE, "scale_factor gives no size: %g", by);
-        *out = val_int((int64_t)((double)extent * by));
+        *out = val_int(whole_part((double)extent * by));
         return true;
     }
     if (whole_number(by, &times)) {

@@ -209,16 +209,21 @@ static bool channels_fit(Op *op, const Norm *n, Ox p, const char *name)
         fail(op->cx, E_VALUE, "TensorAccessor expected 1 dims but tensor has %d", ox_rank(p));
 }
 
+static bool both_or_none(Op *op, const Norm *n)
+{
+    return !n->mean == !n->var ||
+        fail(op->cx, E_VALUE,
+             "running_mean and running_var must either both be None or neither be None");
+}
+
 static bool batch_norm_args(Op *op, Norm *n)
 {
     if (!norm_args(op, n, 2))
         return false;
     n->mean = has_param(op, "running_mean") ? arg_opt(op, "running_mean") : NULL;
     n->var = has_param(op, "running_var") ? arg_opt(op, "running_var") : NULL;
-    if (!n->mean != !n->var)
-        return fail(op->cx, E_VALUE,
-                    "running_mean and running_var must either both be None or neither be None");
-    return !ctx_failed(op->cx) && channels_fit(op, n, n->mean, "running_mean") &&
+    return !ctx_failed(op->cx) && both_or_none(op, n) &&
+        channels_fit(op, n, n->mean, "running_mean") &&
         channels_fit(op, n, n->var, "running_var") && channels_fit(op, n, n->weight, "weight") &&
         channels_fit(op, n, n->bias, "bias");
 }
@@ -360,10 +365,12 @@ static Ox lower_instance_norm(Op *op)
         !channels_fit(op, &n, n.var, "running_var"))
         return POISON;
     bool own = arg_bool(op, "use_input_stats");
-    if (!own && !n.mean)
+    if (!own && (!n.mean || !n.var))
         return op_fail(op, E_VALUE,
                        "Expected running_mean and running_var to be defined when "
                        "use_input_stats is false");
+    if (!both_or_none(op, &n))
+        return POISON;
     if (!own)
         return by_running_stats(op, &n);
     if (n.mean && !moved_by_instances(op, &n))

@@ -80,7 +80,7 @@ static bool target_plain(Op *op, Ox x, Target *t)
 /* ---- the scale as ONNX keeps it, a float32 ---- */
 
 /* The size that ONNX gives n elements, in float32; PyTorch computes it in double. */
-static int64_t onnx_size(int64_t n, float scale) { return (int64_t)floorf((float)n * scale); }
+static int64_t onnx_size(int64_t n, float scale) { return whole_part(floorf((float)n * scale)); }
 
 enum { SIZES_TRIED = 1 << 16 }; /* of a size that is not known, from the smallest on */
 
@@ -90,7 +90,7 @@ static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
     int64_t lo, hi;
     dim_range(cx, in, &lo, &hi);
     for (int64_t n = lo; n <= hi && n - lo < SIZES_TRIED; n++)
-        if (onnx_size(n, kept) != (int64_t)floor((double)n * scale))
+        if (onnx_size(n, kept) != whole_part(floor((double)n * scale)))
             return false;
     return true;
 }

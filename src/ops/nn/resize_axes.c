@@ -85,12 +85,19 @@ static void antialiased_row(const Axis *a, double *row, int64_t i)
         row[k] /= sum;
 }
 
+/* Places of samples from here on are no pixels. */
+#define MOST_PLACES 0x1p52
+
 /* The weights [out, in]; NULL after an error. */
 static double *weights_of(Op *op, const Axis *a)
 {
     if (a->in <= 0 || a->out <= 0 || a->in >= INT64_MAX / 8 / a->out) {
         fail(op->cx, E_VALUE, "resizing %lld to %lld elements", (long long)a->in,
              (long long)a->out);
+        return NULL;
+    }
+    if (!(fabs(a->step) * (double)a->out < MOST_PLACES)) {
+        fail(op->cx, E_VALUE, "resizing by a scale of %g", 1 / a->step);
         return NULL;
     }
     double *at = new_array(op->cx, double, a->in * a->out);
@@ -165,10 +172,10 @@ static Ox whole_product(Op *op, Ox x, const Axis *a, int i)
 static int64_t nearest_to(const Axis *a, DType t, int64_t k, bool exact)
 {
     if (t == DT_DOUBLE)
-        return (int64_t)floorf((float)(((double)k + (exact ? 0.5 : 0)) * a->step));
+        return whole_part(floorf((float)(((double)k + (exact ? 0.5 : 0)) * a->step)));
     float at = exact ? (float)k + 0.5f : (float)k;
     float place = at * (float)a->step;
-    return (int64_t)floorf(place);
+    return whole_part(floorf(place));
 }
 
 /* The pixel that ONNX Runtime's Resize takes: it divides by the scale where PyTorch multiplies by
@@ -176,7 +183,7 @@ static int64_t nearest_to(const Axis *a, DType t, int64_t k, bool exact)
 static int64_t runtime_nearest_to(float scale, int64_t k, bool exact)
 {
     float place = exact ? ((float)k + 0.5f) / scale - 0.5f : (float)k / scale;
-    return (int64_t)(exact ? roundf(place) : floorf(place));
+    return whole_part(exact ? roundf(place) : floorf(place));
 }
 
 enum { PIXELS_TRIED = 1 << 16 }; /* of a size that is not known */
@@ -197,7 +204,7 @@ static bool resize_misses(Op *op, Ox x, const Target *t, ResizeMode mode, int i)
     if (!known)
         in = INT64_MAX;
     else if (!t->size.n || !dim_known(t->size.at[i], &out))
-        out = (int64_t)floor((double)in * t->scale[i]);
+        out = whole_part(floor((double)in * t->scale[i]));
     Axis a = { .step = t->scaled ? 1 / t->scale[i] : (double)in / (double)out };
     for (int64_t k = 0; k < out; k++) {
         int64_t theirs = nearest_to(&a, DT_FLOAT, k, exact);

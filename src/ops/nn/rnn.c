@@ -425,10 +425,10 @@ static bool rnn_states(Op *op, Rnn *r)
  * list does not fit. */
 static int params_each(const Rnn *r)
 {
-    int64_t sets = r->layers * (r->bidirectional ? 2 : 1);
     int64_t each = r->biases ? 4 : 2;
     if (r->layers < 1 || r->layers > 1 << 20)
         return 0;
+    int64_t sets = r->layers * (r->bidirectional ? 2 : 1);
     for (int64_t more = 0; more <= (r->lstm ? 1 : 0); more++)
         if (r->params.n == (size_t)(sets * (each + more)))
             return (int)(each + more);

@@ -60,11 +60,16 @@ static bool region_ranks(Op *op, Ox x, Ox rois)
                 ox_rank(x), ox_rank(rois));
 }
 
-/* The two numbers that say how many bins a region has, rows and columns. */
-static void pooled_size(Op *op, int64_t pooled[2])
+/* The two numbers that say how many bins a region has, rows and columns. False after an error. */
+static bool pooled_size(Op *op, int64_t pooled[2])
 {
     pooled[0] = arg_int(op, "pooled_height");
     pooled[1] = arg_int(op, "pooled_width");
+    for (int i = 0; i < 2; i++)
+        if (pooled[i] < 0)
+            return fail(op->cx, E_VALUE, "Trying to create tensor with negative dimension %lld",
+                        (long long)pooled[i]);
+    return !ctx_failed(op->cx);
 }
 
 /* [K, channels, rows, columns] of pooled regions */
@@ -81,7 +86,8 @@ static Ox region_align(Op *op, const char *x_name, bool aligned)
     Ox x = arg(op, x_name);
     Ox rois = arg(op, "rois");
     int64_t samples = arg_int(op, "sampling_ratio");
-    if (!region_ranks(op, x, rois) ||
+    int64_t pooled[2];
+    if (!pooled_size(op, pooled) || !region_ranks(op, x, rois) ||
         (aligned && !need_opset(op, 16, "RoiAlign of aligned regions")))
         return POISON;
     Ox corners = slice_axis(op, rois, 1, dim_of(op, 1), dim_of(op, 5), 1);
@@ -90,10 +96,8 @@ static Ox region_align(Op *op, const char *x_name, bool aligned)
     Ox image = ox_cast(op->g, number, DT_INT64);
     Str mode = str_of(op->cx, aligned ? "half_pixel" : "output_half_pixel");
     return ox_with(op, "RoiAlign", INPUTS(x, corners, image),
-                   STRING("coordinate_transformation_mode", mode),
-                   INT("output_height", arg_int(op, "pooled_height")),
-                   INT("output_width", arg_int(op, "pooled_width")),
-                   INT("sampling_ratio", samples > 0 ? samples : 0),
+                   STRING("coordinate_transformation_mode", mode), INT("output_height", pooled[0]),
+                   INT("output_width", pooled[1]), INT("sampling_ratio", samples > 0 ? samples : 0),
                    FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
 }
 
@@ -106,8 +110,7 @@ static Value lower_roi_pool(Op *op)
     Ox x = arg(op, "input");
     Ox rois = arg(op, "rois");
     int64_t pooled[2];
-    pooled_size(op, pooled);
-    if (!region_ranks(op, x, rois))
+    if (!pooled_size(op, pooled) || !region_ranks(op, x, rois))
         return val_poison();
     Ox y = ox_with(op, "MaxRoiPool", INPUTS(x, rois), INT_LIST("pooled_shape", pooled, 2),
                    FLOAT("spatial_scale", arg_float(op, "spatial_scale")));
@@ -151,7 +154,8 @@ static Value lower_ps_roi_align(Op *op)
 {
     int64_t pooled[2], bins, channels;
     Ox x = arg(op, "input");
-    pooled_size(op, pooled);
+    if (!pooled_size(op, pooled))
+        return val_poison();
     Ox all = region_align(op, "input", true);
     if (!ox_ok(all) || !bins_of(op, x, pooled, &bins, &channels))
         return val_poison();
@@ -286,8 +290,8 @@ static Value lower_ps_roi_pool(Op *op)
     Ox x = arg(op, "input");
     Ox rois = arg(op, "rois");
     Ox edge[2][2];
-    pooled_size(op, pooled);
-    if (!region_ranks(op, x, rois) || !bins_of(op, x, pooled, &bins, &channels))
+    if (!pooled_size(op, pooled) || !region_ranks(op, x, rois) ||
+        !bins_of(op, x, pooled, &bins, &channels))
         return val_poison();
     Dim regions = ox_dim(rois, 0);
     all_edges(op, x, rois, pooled, edge);
@@ -348,7 +352,9 @@ static bool deform_args(Op *op, Deform *d)
             op_refuse(op, "a weight whose kernel size is not known");
             return false;
         }
-    return true;
+    int64_t taps;
+    return mul_ok(d->kernel[0], d->kernel[1], &taps) ||
+        fail(op->cx, E_LIMIT, "the kernel is too large");
 }
 
 static Ox deform_conv(Op *op, const Deform *d)
@@ -371,7 +377,7 @@ static Ox positions(Op *op, const Deform *d, int i, Dim rows)
         return POISON;
     for (int64_t k = 0; k < taps; k++) {
         int64_t place = i == 0 ? k / d->kernel[1] : k % d->kernel[1];
-        at[k] = (float)(place * d->dilation[i] - d->pad[i]);
+        at[k] = (float)((double)place * (double)d->dilation[i] - (double)d->pad[i]);
     }
     Ox table = ox_const(op->g, const_make(op->cx, DT_FLOAT, 2, dims, at));
     Ox tap = ox_cast(op->g, table, ox_dtype(d->x));

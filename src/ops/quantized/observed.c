@@ -159,6 +159,9 @@ static bool choose_scale(Op *op, Range r, int64_t least, int64_t most, Ox out[2]
                     "In ChooseQuantizationParams, min should be less than or equal to max");
     if (least >= most)
         return fail(op->cx, E_VALUE, "In ChooseQuantizationParams, qmin should be less than qmax");
+    if (least < INT32_MIN || most > INT32_MAX) /* PyTorch keeps 32 bits of them */
+        return fail(op->cx, E_VALUE, "quant_min %lld and quant_max %lld do not fit into 32 bits",
+                    (long long)least, (long long)most);
     Ox nothing = number_like(op, 0, r.low);
     Ox both = NULL;
     if (arg_bool(op, "symmetric_quant")) {

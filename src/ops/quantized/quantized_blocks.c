@@ -8,6 +8,8 @@
  * Integers of fewer than 8 bits are stored as int8 or uint8 here, so ONNX's operators do not serve:
  * everything is the formula, but for torchao's weights from opset 21 on, of which 4 bits are
  * packed. */
+#include <math.h>
+
 #include "ops/quantized/quantized.h"
 
 typedef struct Blocks {
@@ -92,13 +94,19 @@ static Ox of_blocks(Op *op, Ox p, const Blocks *b, DType t)
     return reshape_to(op, ox_cast(op->g, p, t), b->each, b->rank);
 }
 
+static Ox scale_of_blocks(Op *op, Ox scales, const Blocks *b, DType t)
+{
+    Ox scale = of_blocks(op, scales, b, t);
+    return scale ? scale : op_fail(op, E_VALUE, "there is no scale for %d axes", b->rank);
+}
+
 /* The steps of x as floats, cut off to least .. most; before: the zero point is added before the
  * rounding. */
 static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double least, double most,
                     bool before)
 {
     DType t = ox_dtype(x);
-    Ox scale = of_blocks(op, scales, b, t);
+    Ox scale = scale_of_blocks(op, scales, b, t);
     Ox zero = of_blocks(op, zeros, b, t);
     Ox seen = reshape_to(op, x, b->shape, b->rank);
     if (!ox_ok(seen) || !ox_ok(scale) || (zero && !ox_ok(zero)))
@@ -119,7 +127,7 @@ static Ox to_blocks(Op *op, Ox x, Ox scales, Ox zeros, const Blocks *b, double l
 /* (v - zero) * scale, of v's shape, in type t. */
 static Ox from_blocks(Op *op, Ox v, Ox scales, Ox zeros, const Blocks *b, DType t)
 {
-    Ox scale = of_blocks(op, scales, b, t);
+    Ox scale = scale_of_blocks(op, scales, b, t);
     Ox zero = of_blocks(op, zeros, b, t);
     Ox seen = reshape_to(op, ox_cast(op->g, v, t), b->shape, b->rank);
     if (zero)
@@ -275,7 +283,7 @@ static bool choose_symmetric(Op *op, const Ranges *r, bool no_clipping, Ox out[2
     if (!ox_ok(scale))
         return false;
     out[0] = ox(op, "Max", scale, smallest);
-    Ox zero = number_like(op, (double)(int64_t)((r->most + r->least + 1) / 2), scale);
+    Ox zero = number_like(op, trunc((r->most + r->least + 1) / 2), scale);
     out[1] = expand_dims(op, zero, scale->type->dim, ox_rank(scale));
     return ox_ok(out[1]);
 }

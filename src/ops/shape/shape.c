@@ -194,7 +194,10 @@ static Ox lower_repeat_interleave(Op *op)
 {
     Ox x = arg(op, "self");
     Dim times = arg_dim_expr(op, "repeats");
+    int64_t known;
     int rank, axis = 0;
+    if (dim_known(times, &known) && known < 0)
+        return op_fail(op, E_VALUE, "Repeats must be non-negative");
     if (!arg_given(op, "dim"))
         x = flatten_to_1d(op, x);
     if (!need_rank(op, x, -1, &rank) || (arg_given(op, "dim") && !arg_dim(op, "dim", rank, &axis)))
@@ -444,6 +447,9 @@ static Ox lower_pixel_shuffle(Op *op)
         return POISON;
     if (r == 1 && rank >= 3)
         return x;
+    if (r < 1 && rank >= 3)
+        return op_fail(op, E_VALUE, "pixel_shuffle expects a positive upscale_factor, but got %lld",
+                       (long long)r);
     if (rank == 4 && dtype_is_float(ox_dtype(x))) /* runtimes have it for floats only */
         return ox_with(op, "DepthToSpace", INPUTS(x), INT("blocksize", r),
                        STRING("mode", str_of(op->cx, "CRD")));
@@ -453,7 +459,7 @@ static Ox lower_pixel_shuffle(Op *op)
                        "with %d dimension(s)",
                        rank);
     Dim by = dim_int(op->cx, r), channels, dims[MAX_RANK];
-    if (!dim_divide(op->cx, ox_dim(x, rank - 3), dim_int(op->cx, r * r), &channels))
+    if (!dim_divide(op->cx, ox_dim(x, rank - 3), dim_mul(op->cx, by, by), &channels))
         return op_fail(op, E_VALUE,
                        "pixel_shuffle expects its input's 'channel' dimension to be divisible by "
                        "the square of upscale_factor");
@@ -496,6 +502,10 @@ static Ox lower_pixel_unshuffle(Op *op)
     int a = rank - 3;
     if (r == 1 && a >= 0)
         return x;
+    if (r < 1 && a >= 0)
+        return op_fail(op, E_VALUE,
+                       "pixel_unshuffle expects a positive downscale_factor, but got %lld",
+                       (long long)r);
     if (a < 0 || !divided(op, ox_dim(x, a + 1), by, &high) ||
         !divided(op, ox_dim(x, a + 2), by, &wide))
         return op_fail(
@@ -509,7 +519,7 @@ static Ox lower_pixel_unshuffle(Op *op)
     }
     perm[a + 1] = a + 2, perm[a + 2] = a + 4, perm[a + 3] = a + 1,
              perm[a + 4] = a + 3; /* C r r H W out of C H r W r */
-    dims[a] = dim_mul(op->cx, dims[a], dim_int(op->cx, r * r));
+    dims[a] = dim_mul(op->cx, dims[a], dim_mul(op->cx, by, by));
     dims[a + 1] = high;
     dims[a + 2] = wide;
     return reshape_to(op, permute_to(op, parts, perm, rank + 2), dims, rank);

@@ -134,7 +134,9 @@ static Ox embedded(Op *op, Ox x, int64_t offset, int a, int b)
     int rank = ox_rank(x) + 1;
     int back[MAX_RANK];
     int n = 0;
-    int64_t far = offset < 0 ? -offset : offset;
+    int64_t far = offset;
+    if (offset < 0 && !sub_ok(0, offset, &far))
+        return op_fail(op, E_VALUE, "diagonal %lld is out of range", (long long)offset);
     Dim zero = dim_int(cx, 0);
     Dim one = dim_int(cx, 1);
     Dim size = dim_add(cx, ox_dim(x, rank - 2), dim_int(cx, far));

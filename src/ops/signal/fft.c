@@ -530,14 +530,14 @@ static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
     Ox one = ox_number(op->g, t, 1);
     Ox zero = ox_number(op->g, t, 0);
     int64_t length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
-    int64_t left = (n_fft - length) / 2;
-    Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
     if (!ox_ok(x))
         return x;
     if (length < 1 || length > n_fft)
         return op_fail(op, E_VALUE,
                        "stft: expected 0 < win_length <= n_fft, but got win_length=%lld",
                        (long long)length);
+    int64_t left = (n_fft - length) / 2;
+    Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
     Ox middle = window ? ox_cast(op->g, window, t) : expand_dims(op, one, &lengths[1], 1);
     if (length == n_fft)
         return middle;
