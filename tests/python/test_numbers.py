@@ -4,16 +4,20 @@ process (tests/tools/conversions.c). Deterministic: nothing is drawn.
 """
 import io
 import itertools
+import json
 import os
 import re
+import struct
 import subprocess
 import sys
+import zipfile
 
 import numpy
 import onnxruntime
 import pytest
 
 import oracle
+import written_pt2
 from conftest import build
 
 sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
@@ -77,17 +81,22 @@ HEAD = "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  trainin
 FIRST_LINE = HEAD.count("\n") + 1
 
 
-def archive(body, result="Tensor"):
-    """A .pt of these statements."""
+def archive_of(code):
+    """A .pt of the text of a module without attributes."""
     out = io.BytesIO()
     a = write_chain.Archive(out)
     a.root = "net/"
     a.add("data.pkl", write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("training").raw(b"\x89ub").done())
-    a.add("code/__torch__/net.py", (HEAD % result + "".join("    %s\n" % s for s in body)).encode())
+    a.add("code/__torch__/net.py", code.encode())
     a.add("constants.pkl", b"\x80\x02).")
     a.add("version", b"10\n")
     a.close()
     return out.getvalue()
+
+
+def archive(body, result="Tensor"):
+    """A .pt of these statements."""
+    return archive_of(HEAD % result + "".join("    %s\n" % s for s in body))
 
 
 class Died(Exception):
@@ -264,3 +273,224 @@ def test_sizes(spec, conversions):
     print("%s: %d of %d expressions converted" % (spec, left, len(every)))
     assert not wrong, "%d: %s" % (len(wrong), "\n".join(wrong[:20]))
     assert left > 3000
+
+
+# ---- numbers of a .pt: sizes, strides, offsets, scales, attributes ----
+
+SAVED = [MIN, -2 ** 62, -2 ** 31 - 1, -1, 0, 1, 4, 7, 2 ** 31, 2 ** 32, 2 ** 62 + 1, MAX, 2 ** 63, 1e308, 5e-324, float("inf"), float("nan"), 0.5]
+SAVED_CODE = """\
+class Net(Module):
+  __parameters__ = ["w", ]
+  __buffers__ = ["q", "p", "s", "e"]
+  w : Tensor
+  q : Tensor
+  p : Tensor
+  s : Tensor
+  e : Tensor
+  training : bool
+  k : int
+  f : float
+  l : List[int]
+  d : Dict[int, float]
+  def forward(self: __torch__.net.Net,
+    x: Tensor) -> Tensor:
+    y = torch.add(torch.add(x, self.w), CONSTANTS.c0)
+    y0 = torch.add(y, torch.dequantize(self.q))
+    y1 = torch.add(y0, torch.dequantize(self.p))
+    y2 = torch.mul(torch.add(y1, self.s), self.f)
+    y3 = torch.add_(torch.clone(self.e), torch.sum(y2))
+    l = self.l
+    return torch.add(torch.add(y2, torch.sum(y3)), torch.add(self.k, l[1]), alpha=1)
+"""
+
+
+class Numbered(write_chain.Pickle):
+    """A pickle whose numbers are counted on, and of which one is another."""
+    def __init__(self, counted, at, other):
+        super().__init__()
+        self.counted, self.at, self.other = counted, at, other
+
+    def number(self, v):
+        v = self.other if len(self.counted) == self.at else v
+        self.counted.append(v)
+        if isinstance(v, float):
+            return self.raw(b"G" + struct.pack(">d", v))
+        return self.int(v) if MIN <= v <= MAX else self.raw(b"\x8a\x09" + v.to_bytes(9, "little", signed=True))
+
+    def numbers(self, values):
+        self.raw(b"(")
+        for v in values:
+            self.number(v)
+        return self.raw(b"t")
+
+    def storage(self, kind, key, numel):
+        self.raw(b"(").text("storage").raw(b"ctorch\n%sStorage\n" % kind).text(key).text("cpu").number(numel)
+        return self.raw(b"tQ")
+
+    def tensor(self, kind, key, numel, offset, size, stride):
+        self.raw(b"ctorch._utils\n_rebuild_tensor_v2\n(").storage(kind, key, numel).number(offset).numbers(size).numbers(stride)
+        return self.raw(b"\x89ccollections\nOrderedDict\n)RtR")
+
+    def quantised(self, by_channel):
+        self.raw(b"ctorch._utils\n_rebuild_qtensor\n(").storage(b"QInt8", "2", 6).number(0).numbers([2, 3]).numbers([3, 1]).raw(b"(").number(int(by_channel))
+        if by_channel:
+            self.tensor(b"Double", "3", 2, 0, [2], [1]).tensor(b"Long", "4", 2, 0, [2], [1]).number(0)
+        else:
+            self.number(0.5).number(1)
+        return self.raw(b"t\x89ccollections\nOrderedDict\n)RtR")
+
+
+def saved(at=None, other=None):
+    """A .pt of which number `at` is another one, and how many it has."""
+    counted, out = [], io.BytesIO()
+    p = Numbered(counted, at, other).raw(b"c__torch__.net\nNet\n)\x81}(")
+    p.text("w").tensor(b"Float", "0", 6, 0, [2, 3], [3, 1])
+    p.text("q").quantised(False).text("p").quantised(True)
+    p.text("s").tensor(b"Float", "0", 6, 1, [2, 3], [1, 0])
+    p.text("e").tensor(b"Float", "0", 6, 0, [3], [2])
+    p.text("training").raw(b"\x89").text("k").number(3).text("f").number(0.5)
+    p.text("l").raw(b"ctorch.jit._pickle\nbuild_intlist\n(](").number(1).number(2).raw(b"etR")
+    p.text("d").raw(b"ctorch.jit._pickle\nrestore_type_tag\n(}(").number(1).number(0.5).raw(b"u").text("Dict[int, float]").raw(b"tRub")
+    constants = Numbered(counted, at, other).raw(b"(").tensor(b"Float", "0", 6, 0, [2, 3], [3, 1]).raw(b"t")
+    version = other if len(counted) == at else 10
+    a = write_chain.Archive(out)
+    a.root = "net/"
+    a.add("data.pkl", p.done())
+    a.add("code/__torch__/net.py", SAVED_CODE.encode())
+    a.add("constants.pkl", constants.done())
+    for name, data in (("constants/0", struct.pack("<6f", *range(6))), ("data/0", struct.pack("<6f", *range(6))), ("data/2", bytes(range(6))),
+                       ("data/3", struct.pack("<2d", 0.5, 0.25)), ("data/4", struct.pack("<2q", 0, 1)), ("version", b"%s\n" % str(version).encode())):
+        a.add(name, data)
+    a.close()
+    return out.getvalue(), len(counted) + 1
+
+
+def refused_or_written(conversions, data, specs, where, found):
+    try:
+        status, message, _ = conversions.ask(data, *specs)
+        if status not in (0, 1, 2, 3):
+            found.append("%s: %d %s" % (where, status, message))
+    except Died as died:
+        found.append("%s: %s" % (where, died))
+
+
+def test_numbers_of_a_pt(conversions):
+    whole, n = saved()
+    assert conversions.ask(whole, "x:float32[2,3]")[0] == 0
+    found = []
+    for at, v in itertools.product(range(n), SAVED):
+        refused_or_written(conversions, saved(at, v)[0], ["x:float32[N,3]"], "number %d is %s" % (at, v), found)
+    assert not found, "%d: %s" % (len(found), "\n".join(found[:5]))
+
+
+def test_zero_points_and_axes_that_do_not_fit(conversions):
+    """What PyTorch cannot have saved: it would be cut off to the bits of the integers."""
+    messages = [conversions.ask(saved(at, v)[0], "x:float32[2,3]")[1] for at in range(saved()[1]) for v in (-129, 7)]
+    assert sum("a zero point that is no number of its type" in m for m in messages) == 1
+    assert sum("along an axis that it does not have" in m for m in messages) == 1
+
+
+# ---- numbers of a .pt2 ----
+
+WRITTEN = [MIN, -2 ** 31 - 1, -1, 0, 2 ** 31, MAX, 2 ** 63, "1e308", "1e400", "-0.0"]
+
+
+def rich_pt2(path):
+    """Open sizes, numbers computed of them, views, ints, floats, lists of them."""
+    n = written_pt2.symbol("s0")
+    arg, g = written_pt2.tensor, written_pt2.Graph({"w": [2, 3], "x": [n, 3]})
+    g.sym_size("x", 0, "n", n)
+    g.sym("mul", "n", 2, "m", "Mul(Integer(2), %s)" % n)
+    g.sym("floordiv", "m", 2, "h", "FloorDiv(Mul(Integer(2), %s), Integer(2))" % n)
+    g.op("view.default", [("self", arg("x")), ("size", {"as_sym_ints": [{"as_name": "h"}, {"as_int": 3}]})], "v", [n, 3])
+    bounds = [(b, {"as_int": k}) for b, k in (("dim", 0), ("start", 0), ("end", MAX), ("step", 1))]
+    g.op("slice.Tensor", [("self", arg("v")), *bounds], "part", [n, 3])
+    g.op("select.int", [("self", arg("w")), ("dim", {"as_int": 0}), ("index", {"as_int": 1})], "row", [3])
+    g.op("add.Tensor", [("self", arg("part")), ("other", arg("row")), ("alpha", {"as_int": 1})], "a", [n, 3])
+    g.op("clamp.default", [("self", arg("a")), ("min", {"as_int": -1}), ("max", {"as_float": 3.5})], "c", [n, 3])
+    g.op("sum.dim_IntList", [("self", arg("c")), ("dim", {"as_ints": [1]}), ("keepdim", {"as_bool": False}), ("dtype", {"as_none": True})], "s", [n])
+    g.op("expand.default", [("self", arg("row")), ("size", {"as_sym_ints": [{"as_name": "n"}, {"as_int": 3}]})], "e", [n, 3])
+    g.op("full.default", [("size", {"as_ints": [2, 3]}), ("fill_value", {"as_float": 1.5}), ("dtype", {"as_scalar_type": 7})], "f", [2, 3])
+    strided = [("self", arg("f")), ("size", {"as_ints": [2, 2]}), ("stride", {"as_ints": [3, 1]}), ("storage_offset", {"as_int": 1})]
+    g.op("as_strided.default", strided, "st", [2, 2])
+    state = [("w", "w", struct.pack("<6f", *range(6)))]
+    return written_pt2.write(path, g, ["s", "e", "st"], state=state, ranges={"s0": (0, 1024)})
+
+
+def places(v, path=()):
+    """Where the numbers of a JSON value are: keys, and for one in an expression the characters that it takes."""
+    if isinstance(v, str) and "Integer(" in v:
+        yield from (path + (m.span(),) for m in re.finditer(r"(?<![\w'])\d+", v))
+    elif isinstance(v, (dict, list)):
+        for k in v if isinstance(v, dict) else range(len(v)):
+            yield from places(v[k], path + (k,))
+    elif isinstance(v, (int, float)) and not isinstance(v, bool):
+        yield path
+
+
+def with_number(text, path, number):
+    """The JSON text with another number at that place."""
+    whole = at = json.loads(text)
+    span, keys = (path[-1], path[:-1]) if isinstance(path[-1], tuple) else (None, path)
+    for k in keys[:-1]:
+        at = at[k]
+    if span:
+        at[keys[-1]] = at[keys[-1]][:span[0]] + str(number) + at[keys[-1]][span[1]:]
+        return json.dumps(whole)
+    at[keys[-1]] = "@"
+    return json.dumps(whole).replace('"@"', str(number))
+
+
+def test_numbers_of_a_pt2(conversions, tmp_path):
+    with zipfile.ZipFile(rich_pt2(tmp_path / "rich.pt2")) as z:
+        files = {name: z.read(name) for name in z.namelist()}
+
+    def changed(name, text):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as z:
+            for other, data in files.items():
+                z.writestr(other, text if other == name else data)
+        return out.getvalue()
+
+    assert conversions.ask(changed(None, None))[0] == 0
+    found, n = [], 0
+    for name in (f for f in files if f.endswith(".json")):
+        for path, v in itertools.product(list(places(json.loads(files[name]))), WRITTEN):
+            refused_or_written(conversions, changed(name, with_number(files[name], path, v)), [], "%s %s is %s" % (name, path, v), found)
+            n += 1
+    print("%d files" % n)
+    assert n > 1000
+    assert not found, "%d: %s" % (len(found), "\n".join(found[:5]))
+
+
+# ---- numbers of a SPEC ----
+
+SPEC_CODE = """\
+class Net(Module):
+  __parameters__ = []
+  __buffers__ = []
+  training : bool
+  def forward(self: __torch__.net.Net,
+    x: Tensor,
+    xs: List[Tensor],
+    k: int=2,
+    f: float=0.5,
+    l: List[int]=[1, 2],
+    o: Optional[int]=None) -> Tensor:
+    y = torch.mul(torch.add(torch.reshape(x, [-1]), k, alpha=1), f)
+    z = torch.slice(torch.view(torch.repeat(y, [l[0], 1]), [-1]), 0, k, l[1], 1)
+    return torch.cat([torch.reshape(z, [-1]), torch.reshape(xs[0], [-1])], 0)
+"""
+SPEC_NUMBERS = [str(v) for v in (MIN, MIN - 1, -1, 0, 1, 2, 2 ** 31, 2 ** 32, 2 ** 62, MAX, MAX + 1, 10 ** 30)]
+SPEC_NUMBERS += ["1e308", "5e-324", "inf", "nan", "1e400", "0.5", "-0.0", "0x10", "", "N"]
+SPEC_FORMS = ["x:float32[@,3]", "x:float32[3,@]", "x:float32[N=@..4]", "x:float32[N=1..@]", "x:float32[N=@..]", "x:float32[N=@..@]", "x:float32[N+@]", "@x3", "3x@",
+              "@x@x@", "x:float32[@,@,@]", "x:int4[@]", "x:complex128[@,@]", "x:quint8[@]", "x:float@[2]", "k=@", "f=@", "o=@", "l.0=@", "l.1=@", "l.@=2",
+              "xs.@:float32[2]", "xs.0:float32[@]", "@=2", "@:float32[2]"]
+
+
+def test_numbers_of_a_spec(conversions):
+    data, found = archive_of(SPEC_CODE), []
+    for form, v in itertools.product(SPEC_FORMS, SPEC_NUMBERS):
+        rest = [s for s in ("x:float32[N,3]", "xs.0:float32[2]") if s.split(":")[0].split(".")[0] != form.split(":")[0].split(".")[0]]
+        refused_or_written(conversions, data, [form.replace("@", v), *rest], "-i %s" % form.replace("@", v), found)
+    assert not found, "%d: %s" % (len(found), "\n".join(found[:5]))

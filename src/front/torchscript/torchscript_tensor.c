@@ -296,6 +296,14 @@ static int scheme_of(const Pickle *p)
     return p->tag == P_INT && (p->i == PER_TENSOR || p->i == PER_CHANNEL) ? (int)p->i : -1;
 }
 
+/* Is v a number of this type of quantised integers, which have 32 bits at most? */
+static bool holds(DType t, int64_t v)
+{
+    int64_t numbers = INT64_C(1) << dtype_bits(t);
+    int64_t least = dtype_is_signed(t) ? -numbers / 2 : 0;
+    return v >= least && v < least + numbers;
+}
+
 /* qparams := (per_tensor, scale, zero_point) | (per_channel, scales, zero_points, axis) */
 static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *args, const char *dir)
 {
@@ -321,8 +329,14 @@ static bool quantised(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *ar
     }
     if (!strided(cx, ts, t, args, dir, 7))
         return false;
-    return t->st->quantised || t->st->dtype == DT_NONE ||
-        bad_tensor(cx, "is quantised, but its storage is not");
+    if (t->st->dtype == DT_NONE)
+        return true;
+    if (!t->st->quantised)
+        return bad_tensor(cx, "is quantised, but its storage is not");
+    if (made->axis >= t->k->rank)
+        return bad_tensor(cx, "is quantised along an axis that it does not have");
+    return made->axis >= 0 || holds(t->st->dtype, made->zero_point) ||
+        bad_tensor(cx, "has a zero point that is no number of its type");
 }
 
 static bool read_tensor(Ctx *cx, TorchScript *ts, SavedTensor *t, const Pickle *call,
