@@ -847,12 +847,8 @@ static Ox lower_nan_to_num(Op *op)
 static Ox lower_round_decimals(Op *op)
 {
     Ox x = arg(op, "self");
-    double scale = 1;
     int64_t decimals = arg_int(op, "decimals");
-    uint64_t places = decimals < 0 ? -(uint64_t)decimals : (uint64_t)decimals;
-    for (uint64_t i = 0; i < places && isfinite(scale); i++)
-        scale *= 10;
-    Ox by = number_like(op, scale, x);
+    Ox by = number_like(op, pow(10, fabs((double)decimals)), x);
     Ox up = ox_make(op->g, decimals < 0 ? "Div" : "Mul", INPUTS(x, by), NULL, 0);
     Ox whole = ox(op, "Round", up);
     return ox_make(op->g, decimals < 0 ? "Mul" : "Div", INPUTS(whole, by), NULL, 0);

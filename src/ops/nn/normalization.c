@@ -201,6 +201,9 @@ static bool channels_fit(Op *op, const Norm *n, Ox p, const char *name)
     Dim channels = ox_dim(n->x, 1);
     if (!p || ox_rank(p) < 0)
         return true;
+    if ((ox_dtype(p) == DT_DOUBLE) != (ox_dtype(n->x) == DT_DOUBLE))
+        return fail(op->cx, E_VALUE, "mixed dtype (CPU): %s is %s beside an input of %s", name,
+                    dtype_name(ox_dtype(p)), dtype_name(ox_dtype(n->x)));
     Dim count = type_numel(op->cx, p->type);
     if (count && surely_differ(op, count, channels))
         return fail(op->cx, E_VALUE, "%s should contain %s elements not %s", name,

@@ -1,5 +1,6 @@
 /* calculus.c - differences and integrals along an axis, from values at points: diff, trapezoid,
  * gradient, powers of points (vander). */
+#include "base/limits.h"
 #include "ops/internal.h"
 
 #define CALL_OP(op, name, ...) \
@@ -40,7 +41,12 @@ static Ox lower_diff(Op *op)
         return tensor_read(op->g, arg_tensor(op, "self"));
     if (before || after)
         x = concat_axis(op, (const Ox[]){ before, x, after }, 3, axis);
-    for (int64_t i = 0; i < n && ox_ok(x) && !dim_is(ox_dim(x, axis), 0); i++)
+    int64_t size;
+    if (ox_ok(x) && dim_known(ox_dim(x, axis), &size) && size < n)
+        n = size; /* nothing is left then */
+    if (!limit_ok(op->cx, LIMIT_UNROLL, (uint64_t)n, "differences of a tensor"))
+        return POISON;
+    for (int64_t i = 0; i < n && ox_ok(x); i++)
         x = difference(op, x, axis);
     return x;
 }
