@@ -98,8 +98,13 @@ static Value int_of(Graph *g, Ox v)
     double f;
     if (ox_items(v, &item, &n) && n == 1)
         return val_dim(g->cx, item[0]);
-    if (ox_dtype(v) == DT_INT64 && read_one(g->cx, v, &known))
-        return val_int(known);
+    bool whole = ox_dtype(v) == DT_UINT64;
+    if ((whole || ox_dtype(v) == DT_INT64) && read_one(g->cx, v, &known)) {
+        if (!whole || known >= 0)
+            return val_int(known);
+        fail(g->cx, E_VALUE, "a number of type uint64 does not fit into an int");
+        return val_poison();
+    }
     if (ox_known_scalar(g, v, &f)) /* the ints of 32 bits and less are exact in a double */
         return val_int((int64_t)f);
     Ox wide = ox_cast(g, to_scalar(g, v), DT_INT64);

@@ -473,6 +473,7 @@ class Net(Module):
   def forward(self: __torch__.net.Net,
     x: Tensor,
     xs: List[Tensor],
+    d: Dict[int, Tensor],
     k: int=2,
     f: float=0.5,
     l: List[int]=[1, 2],
@@ -485,12 +486,51 @@ SPEC_NUMBERS = [str(v) for v in (MIN, MIN - 1, -1, 0, 1, 2, 2 ** 31, 2 ** 32, 2 
 SPEC_NUMBERS += ["1e308", "5e-324", "inf", "nan", "1e400", "0.5", "-0.0", "0x10", "", "N"]
 SPEC_FORMS = ["x:float32[@,3]", "x:float32[3,@]", "x:float32[N=@..4]", "x:float32[N=1..@]", "x:float32[N=@..]", "x:float32[N=@..@]", "x:float32[N+@]", "@x3", "3x@",
               "@x@x@", "x:float32[@,@,@]", "x:int4[@]", "x:complex128[@,@]", "x:quint8[@]", "x:float@[2]", "k=@", "f=@", "o=@", "l.0=@", "l.1=@", "l.@=2",
-              "xs.@:float32[2]", "xs.0:float32[@]", "@=2", "@:float32[2]"]
+              "xs.@:float32[2]", "d.@:float32[2]", "xs.0:float32[@]", "@=2", "@:float32[2]"]
 
 
 def test_numbers_of_a_spec(conversions):
     data, found = archive_of(SPEC_CODE), []
     for form, v in itertools.product(SPEC_FORMS, SPEC_NUMBERS):
-        rest = [s for s in ("x:float32[N,3]", "xs.0:float32[2]") if s.split(":")[0].split(".")[0] != form.split(":")[0].split(".")[0]]
+        rest = [s for s in ("x:float32[N,3]", "xs.0:float32[2]", "d.0:float32[2]") if s.split(":")[0].split(".")[0] != form.split(":")[0].split(".")[0]]
         refused_or_written(conversions, data, [form.replace("@", v), *rest], "-i %s" % form.replace("@", v), found)
     assert not found, "%d: %s" % (len(found), "\n".join(found[:5]))
+
+
+# ---- numbers of constants, limits ----
+
+CONSTANTS = [(b"UInt64", struct.pack("<Q", 2 ** 64 - 1)), (b"UInt64", struct.pack("<Q", 2 ** 62 + 1)), (b"UInt32", struct.pack("<I", 2 ** 32 - 1)), (b"Long", struct.pack("<q", MIN)),
+             (b"Float", struct.pack("<f", float("nan"))), (b"Double", struct.pack("<d", 1e308)), (b"Half", struct.pack("<e", 6e4)), (b"Bool", b"\2"), (b"Byte", b"\xff")]
+USES = ["int(CONSTANTS.c0)", "float(CONSTANTS.c0)", "bool(CONSTANTS.c0)", "torch.item(CONSTANTS.c0)", "[1, 2, 3][int(CONSTANTS.c0)]", "torch.zeros([int(CONSTANTS.c0)])",
+        "torch.to(CONSTANTS.c0, 4)", "torch.select(x, 0, int(CONSTANTS.c0))"]
+
+
+def with_constant(kind, data, use):
+    p, out = write_chain.Pickle(), io.BytesIO()
+    p.raw(b"(ctorch._utils\n_rebuild_tensor_v2\n((").text("storage").raw(b"ctorch\n%sStorage\n" % kind).text("0").text("cpu").int(1).raw(b"tQ").int(0)
+    p.ints([]).ints([]).raw(b"\x89ccollections\nOrderedDict\n)RtRt")
+    with zipfile.ZipFile(io.BytesIO(archive(["ops.prim.RaiseException(torch.format(\"<{}>\", %s))" % use, "return x"]))) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, p.done() if name == "net/constants.pkl" else old.read(name))
+        new.writestr("net/constants/0", data)
+    return out.getvalue()
+
+
+def test_numbers_in_constants(conversions):
+    found = []
+    for (kind, data), use in itertools.product(CONSTANTS, USES):
+        refused_or_written(conversions, with_constant(kind, data, use), ["x:float32[2,3]"], "%s of %s %s" % (use, kind, data), found)
+    assert not found, "%d: %s" % (len(found), "\n".join(found[:5]))
+    assert "<%d>" % (2 ** 62 + 1) in conversions.ask(with_constant(*CONSTANTS[1], USES[0]), "x:float32[2,3]")[1]
+    assert "does not fit into an int" in conversions.ask(with_constant(*CONSTANTS[0], USES[0]), "x:float32[2,3]")[1]
+
+
+def test_limits(tmp_path):
+    program = build("build-asan", "pt2onnx", "-DPT2ONNX_SANITIZE=ON")
+    (tmp_path / "net.pt").write_bytes(archive(["return torch.add(x, 2, alpha=1)"]))
+    listed = subprocess.run([oracle.PROGRAM, "limits"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    names = re.findall(r"^([a-z]+) +\d", listed, re.M)
+    assert "depth" in names
+    for name, v in itertools.product(names, (2 ** 31 - 1, 2 ** 31, MAX)):
+        done = subprocess.run([program, tmp_path / "net.pt", "-o", tmp_path / "net.onnx", "-i", "x:float32[2,3]", "--limit", "%s=%d" % (name, v)], stderr=subprocess.PIPE, text=True)
+        assert done.returncode in (0, 2), "%s=%d: %s" % (name, v, done.stderr)

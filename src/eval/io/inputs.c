@@ -8,6 +8,7 @@
  * float32. Names in -i are the program's, or else, when one of them is not, the user's own: then
  * they go by position. Every -i must find its place: one that does not is an error that offers the
  * nearest name. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "eval/internal.h"
@@ -561,6 +562,16 @@ static bool make_tuple(Inputs *in, Str path, const TypeExpr *t, Value *out)
     return true;
 }
 
+/* The key "7" of a dict with int keys. */
+static bool int_key(Ctx *cx, Str path, Str text, Value *out)
+{
+    char *end;
+    errno = 0;
+    *out = val_int(strtoll(text->s, &end, 10));
+    return (errno == 0 && end != text->s && !*end) ||
+        fail(cx, E_USAGE, "-i: a key of %s is an int of 64 bits, not %s", path->s, text->s);
+}
+
 /* A dict has the keys that -i and the file mention: `-i d.image:float32[3]` is {"image": a tensor},
  * or with int keys `-i d.0:float32[3]` is {0: a tensor}. */
 static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
@@ -576,7 +587,10 @@ static bool make_dict(Inputs *in, Str path, const TypeExpr *t, Value *out)
             break;
         if (!make_value(in, path_of(cx, path, child), elem, NULL, &v))
             return false;
-        dict_set(cx, d, by_int ? val_int(strtoll(child->s, NULL, 10)) : val_str(child), v);
+        Value key = val_str(child);
+        if (by_int && !int_key(cx, path, child, &key))
+            return false;
+        dict_set(cx, d, key, v);
     }
     if (!made_up_dict(cx, path, d) && d->n == 0)
         return no_leaves(in, path, "dict", "KEY");

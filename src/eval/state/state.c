@@ -116,7 +116,7 @@ static bool first_visit(Walk *w, Value v)
 static void walk(Walk *w, Value v, Str name)
 {
     Ctx *cx = w->ev->cx;
-    if (!has_identity(v) || w->depth >= (int)cx->limit[LIMIT_DEPTH] * 4 || !first_visit(w, v))
+    if (!has_identity(v) || w->depth / 4 >= cx->limit[LIMIT_DEPTH] || !first_visit(w, v))
         return;
     w->depth++;
     if (v.tag == V_OBJ)
