@@ -25,6 +25,15 @@ int64_t numel_of_ints(int rank, const int64_t *dims)
     return n;
 }
 
+bool strides_fit(Ctx *cx, int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        if (dims[i] > 1 && !mul_ok(n, dims[i], &n))
+            return fail(cx, E_VALUE, "Stride calculation overflowed");
+    return true;
+}
+
 int64_t const_numel(const Const *k) { return numel_of_ints(k->rank, k->dims); }
 
 bool const_contiguous(const Const *k)

@@ -209,7 +209,7 @@ static bool foldable(Ox v)
 static bool room_for(Ctx *cx, Type t, Data *out)
 {
     int64_t dims[MAX_RANK];
-    if (!type_static(t, dims) || t->dtype == DT_STRING)
+    if (!type_static(t, dims) || t->dtype == DT_STRING || !strides_fit(cx, t->rank, dims))
         return false;
     *out = (Data){ .dtype = t->dtype,
                    .rank = t->rank,

@@ -86,7 +86,7 @@ static uint64_t hash_small(const Const *k, const void *p)
  * by its content. NULL for k gives POISON. */
 Ox ox_const(Graph *g, const Const *k)
 {
-    if (!k || ctx_failed(g->cx))
+    if (!k || ctx_failed(g->cx) || !strides_fit(g->cx, k->rank, k->dims))
         return POISON;
     if (!is_small(k))
         return weight_const(g, k);

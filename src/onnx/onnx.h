@@ -175,6 +175,9 @@ typedef struct Const {
 static inline bool const_is_weight(const Const *k) { return k->name || k->storage || k->derived; }
 
 int64_t numel_of_ints(int rank, const int64_t *dims); /* INT64_MAX where that is too small */
+/* Do the strides of such a contiguous tensor fit into 64 bits? Those of an empty one need not:
+ * sizes 0, 2^62 and 4. False after PyTorch's error. */
+MUST_USE bool strides_fit(Ctx *cx, int rank, const int64_t *dims);
 int64_t const_numel(const Const *k);
 /* All elements, contiguous, into out (numel * dtype_size). Reads in tiles; for weights at write
  * time or in recipes only. */

@@ -69,7 +69,7 @@ enum { VALUES_KEPT = 1 << 20 };
 static Value tensor(Reader *r, DType t, bool is_const, bool number)
 {
     Dim dims[MAX_RANK];
-    int64_t sizes[MAX_RANK], numel = 1;
+    int64_t sizes[MAX_RANK];
     int rank = 0;
     while (!r->failed && !take(r, "]")) {
         size_t n = strcspn(r->at, ",]");
@@ -80,11 +80,11 @@ static Value tensor(Reader *r, DType t, bool is_const, bool number)
         dims[rank] = dim_parse(r->cx, r->at, n);
         if (!dims[rank] || !dim_known(dims[rank], &sizes[rank]))
             sizes[rank] = 2;
-        if (!mul_ok(numel, sizes[rank++], &numel))
-            numel = INT64_MAX;
+        rank++;
         r->at += n;
         take(r, ",");
     }
+    int64_t numel = numel_of_ints(rank, sizes);
     if (dtype_is_complex(t) && !mul_ok(numel, 2, &numel)) /* real and imaginary part in turn */
         numel = INT64_MAX;
     bool kept = is_const || number;

@@ -258,8 +258,8 @@ static const char *const floats_for_int[] = { "1e308", "nan" };
 static const char *const ints_for_float[] = { "-9223372036854775808", "9223372036854775807" };
 /* Of several numbers at once: sums and products of them. */
 static const char *const ints_together[] = { "-9223372036854775808", "-4611686018427387904",
-                                             "2147483648", "4611686018427387904",
-                                             "9223372036854775807" };
+                                             "2147483647",           "2147483648",
+                                             "4611686018427387904",  "9223372036854775807" };
 
 static void give_each(Writer *w, int i, const char *const *at, size_t n)
 {
@@ -322,9 +322,22 @@ static void give_size(Writer *w, int i, int k, const char *size)
     free(text);
 }
 
+/* No elements, and other sizes whose product is no number: "[4611686018427387904,0]". k: which of
+ * them is 0. */
+static void give_empty(Writer *w, int i, int k, int rank)
+{
+    char text[512] = "[";
+    char *to = text + 1;
+    for (int d = 0; d < rank && d < 16; d++)
+        to += sprintf(to, "%s%s", d ? "," : "", d == k ? "0" : "4611686018427387904");
+    strcpy(to, "]");
+    give_one(w, i, text);
+}
+
 static void give_sizes(Writer *w, int i)
 {
-    static const char *const sizes[] = { "0", "1", "2147483648", "4611686018427387904" };
+    static const char *const sizes[] = { "0", "1", "2147483648", "4611686018427387904",
+                                         "9223372036854775807" };
     const Piece *p = &w->s->piece[i];
     size_t many = p->kind == PIECE_CONSTANT ? 2 : COUNT(sizes);
     int rank = p->at[1] != ']';
@@ -336,6 +349,8 @@ static void give_sizes(Writer *w, int i)
     if (rank > 0) {
         give_size(w, i, 0, NULL);
         give_size(w, i, rank - 1, NULL);
+        give_empty(w, i, 0, rank);
+        give_empty(w, i, rank - 1, rank);
     }
     give_size(w, i, rank, "2");
 }

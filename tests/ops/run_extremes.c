@@ -2,7 +2,7 @@
  * run with every extreme in the place of every argument (extremes.h), through all passes and the
  * writer, with small limits.
  *
- *     run_extremes [--share N | --call CALL] FILE.txt...
+ *     run_extremes [--opset N] [--share N] [--call CALL] FILE.txt...
  *
  * A call converts, or is refused or fails with a message. A find is anything else: a crash, a
  * report of a sanitizer, a bug that we report of ourselves, an error without a text, a size below
@@ -10,8 +10,9 @@
  * find, and another child goes on behind it. A find is printed once for each place in the sources,
  * with the shortest call that shows it.
  *
- *     --share N   runs one call of N, always the same ones
- *     --call      runs this one, and says what comes of it */
+ *     --opset N    for another opset than the default
+ *     --share N    runs one call of N, always the same ones
+ *     --call CALL  runs this one, and says what comes of it */
 #include "base/limits.h"
 #include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
@@ -45,6 +46,7 @@ typedef struct Extremes {
     VEC(Find) finds;
     Map seen; /* hashes of calls: those of a file are different */
     uint64_t share;
+    int opset;
     Told *told;
     FILE *report; /* what a child prints */
     bool aloud;
@@ -155,7 +157,7 @@ static void run_call(Extremes *x, Ctx *cx, const char *text)
     tell_progress(cx, "converting a call", -1);
     Attempt a = { .cx = cx, .call = text };
     a.g = graph_new(cx, NULL, str_of(cx, "case"));
-    a.g->target = ONNX_DEFAULT_TARGET;
+    a.g->target = x->opset;
     a.g->ort = true;
     bool ok = bounded(cx, convert, &a);
     judge(x, &a, ok);
@@ -328,6 +330,7 @@ int main(int argc, char **argv)
     void *shared = mmap(NULL, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
                         0);
     Extremes x = { .cx = ctx_new(), .share = 1, .report = tmpfile() };
+    x.opset = ONNX_DEFAULT_TARGET;
     if (!x.cx || !x.report || shared == MAP_FAILED)
         return 2;
     x.told = shared;
@@ -335,6 +338,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--share") == 0 && i + 1 < argc) {
             x.share = strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc) {
+            x.opset = atoi(argv[++i]);
         } else if (strcmp(argv[i], "--call") == 0 && i + 1 < argc) {
             x.aloud = true;
             vec_push(x.cx, &x.calls, argv[++i]);

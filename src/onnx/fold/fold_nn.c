@@ -261,8 +261,8 @@ static void wide_taps(const Sampler *s, int64_t i, float scale, int64_t in, Taps
     double wide = scale < 1 ? 1 / (double)scale : 1;
     double reach = (s->mode == MODE_LINEAR ? 1 : 2) * wide;
     double centre = ((double)i + 0.5) / (double)scale;
-    int64_t last = (int64_t)floor(centre + reach + 0.5);
-    t->first = (int64_t)floor(centre - reach + 0.5);
+    int64_t last = whole_part(floor(centre + reach + 0.5));
+    t->first = whole_part(floor(centre - reach + 0.5));
     t->first = t->first < 0 ? 0 : t->first;
     t->n = (last > in ? in : last) - t->first;
     for (int64_t k = 0; k < t->n; k++)

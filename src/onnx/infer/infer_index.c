@@ -170,16 +170,16 @@ static Dim range_count(Node *n)
 static bool infer_range(Node *n)
 {
     Shape s = { .rank = 1, .d = { range_count(n) } };
-    int64_t count, step;
+    int64_t count;
     Dim items[MAX_ITEMS];
     Dim start = item_at(n->in[0], 0);
     Dim delta = item_at(n->in[2], 0);
     if (!out_partial(n, 0, first_type(n), &s))
         return false;
-    if (!start || !delta || !dim_known(delta, &step) || !may_have_items(n->out[0], &count))
+    if (!start || !delta || !dim_known(delta, NULL) || !may_have_items(n->out[0], &count))
         return true;
     for (int64_t i = 0; i < count; i++)
-        items[i] = dim_add(node_cx(n), start, dim_int(node_cx(n), i * step));
+        items[i] = i ? dim_add(node_cx(n), items[i - 1], delta) : start;
     out_items(n, 0, items, count);
     return true;
 }
@@ -206,7 +206,7 @@ static bool infer_one_hot(Node *n)
     double v;
     Dim depth = item_at(n->in[1], 0);
     if (!depth && ox_known_scalar(n->graph, n->in[1], &v))
-        depth = dim_int(node_cx(n), (int64_t)v);
+        depth = dim_int(node_cx(n), whole_part(v));
     s.rank = x.rank + 1;
     for (int i = 0, k = 0; i < s.rank; i++)
         s.d[i] = i == axis ? depth : x.d[k++];

@@ -454,7 +454,7 @@ static bool infer_resize(Node *n)
         if (!wrap_axis(n, axes ? axes[i] : (int64_t)i, x.rank, &axis))
             return false;
         if (kept && dim_known(x.d[axis], &size)) {
-            x.d[axis] = dim_int(node_cx(n), (int64_t)(one * (double)size + 0.5)); /* half up */
+            x.d[axis] = dim_int(node_cx(n), whole_part(one * (double)size + 0.5)); /* half up */
             continue;
         }
         Dim whole = x.d[axis];

@@ -58,9 +58,13 @@ static bool numbers(Op *op, const char *name, int n, const int64_t *deflt, int64
     return !ctx_failed(op->cx);
 }
 
+/* A size beyond is no image: all that is computed of windows below fits into 64 bits. */
+#define MOST_SIZE ((int64_t)1 << 62)
+
 /* How many elements of axis i, of this size and padded, lie behind its first window. */
 static int64_t room_behind(const Pool *p, int i, int64_t size)
 {
+    size = size < MOST_SIZE ? size : MOST_SIZE;
     return size - p->dilation[i] * (p->kernel[i] - 1) - 1 + 2 * p->pad[i];
 }
 
@@ -148,6 +152,8 @@ static bool count_windows(Op *op, const Pool *p, int i, int64_t *size, int64_t *
                   2 + i);
         return false;
     }
+    if (*size > MOST_SIZE)
+        return fail(op->cx, E_LIMIT, "axis %d is too large: %lld", 2 + i, (long long)*size);
     int64_t room = room_behind(p, i, *size);
     if (room < 0 && (!p->ceil || room <= -p->stride[i]))
         return fail(op->cx, E_VALUE, "calculated output size is too small: axis %d of %s", 2 + i,
@@ -395,14 +401,14 @@ static Ox window_sums(Op *op, const Pool *p)
     int64_t pads[2 * (MAX_RANK + 2)] = { 0 };
     int64_t count;
     int64_t unread = 0;
-    int64_t area = 1;
+    double area = 1;
     int rank = p->n + 2;
     for (int i = 0; i < p->n; i++) {
         if (p->ceil && !end_of_axis(op, p, i, &count, &unread))
             return POISON;
         pads[2 + i] = p->pad[i];
         pads[rank + 2 + i] = p->pad[i] - (unread < 0 ? unread : 0);
-        area *= p->kernel[i];
+        area *= (double)p->kernel[i];
     }
     Ox list = ox_ints(op->g, pads, 2 * (size_t)rank);
     Ox zero = number_like(op, 0, p->x);
@@ -410,7 +416,7 @@ static Ox window_sums(Op *op, const Pool *p)
     Ox mean = ox_with(op, "AveragePool", INPUTS(padded),
                       INT_LIST("kernel_shape", p->kernel, (size_t)p->n),
                       INT_LIST("strides", p->stride, (size_t)p->n));
-    Ox factor = number_like(op, (double)area, p->x);
+    Ox factor = number_like(op, area, p->x);
     return ox(op, "Mul", mean, factor);
 }
 

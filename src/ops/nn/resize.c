@@ -89,7 +89,8 @@ static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
 {
     int64_t lo, hi;
     dim_range(cx, in, &lo, &hi);
-    for (int64_t n = lo; n <= hi && n - lo < SIZES_TRIED; n++)
+    int64_t n;
+    for (int64_t k = 0; k < SIZES_TRIED && add_ok(lo, k, &n) && n <= hi; k++)
         if (onnx_size(n, kept) != whole_part(floor((double)n * scale)))
             return false;
     return true;

@@ -138,7 +138,7 @@ static Ox channel_mapping(Op *op, Dim regions, int64_t channels, const int64_t *
 {
     int64_t dims[4] = { 1, channels, pooled[0], pooled[1] };
     int64_t n = channels * pooled[0] * pooled[1];
-    int32_t *at = new_array(op->cx, int32_t, n + 1);
+    int32_t *at = new_array(op->cx, int32_t, (size_t)n + 1);
     if (!at)
         return POISON;
     for (int64_t i = 0; i < n; i++)
@@ -166,7 +166,8 @@ static Value lower_ps_roi_align(Op *op)
     for (int64_t i = 0; i < bins; i++)
         at[i] = i * (bins + 1);
     Dim regions = ox_dim(all, 0);
-    const Dim squares[] = { regions, dim_of(op, channels), dim_of(op, bins * bins) };
+    const Dim squares[] = { regions, dim_of(op, channels),
+                            dim_mul(op->cx, dim_of(op, bins), dim_of(op, bins)) };
     Ox flat = reshape_to(op, all, squares, 3);
     Ox table = ox_const(op->g, const_make(op->cx, DT_INT64, 1, dims, at));
     Ox own = ox_with(op, "Gather", INPUTS(flat, table), INT("axis", 2));

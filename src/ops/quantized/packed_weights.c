@@ -59,11 +59,10 @@ static Ox unpacked(Op *op, Ox v)
         return op_refuse(op, "a weight that is not int32 [N / 8, K / (16 * inner), 32, inner / 2]");
     *l = (Layout){ .k = v->k, .outer = v->k->dims[1], .inner = v->k->dims[3] };
     int64_t words;
-    bool fits = mul_ok(const_numel(v->k), CODES, &words); /* the product of all sizes below */
+    bool fits = mul_ok(const_numel(v->k), CODES, &words) && mul_ok(v->k->dims[0], ROWS, &l->N) &&
+        mul_ok(l->outer, l->inner, &l->K) && mul_ok(l->K, 2 * TILE, &l->K);
     if (!fits)
         return op_fail(op, E_LIMIT, "a weight is too large");
-    l->N = v->k->dims[0] * ROWS;
-    l->K = l->outer * l->inner * 2 * TILE;
     int64_t dims[] = { l->N, l->K };
     uint64_t size = (uint64_t)words;
     *k = (Const){ .dtype = DT_INT8, .rank = 2, .dims = mem_copy(op->cx, dims, sizeof dims) };

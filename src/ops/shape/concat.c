@@ -404,7 +404,7 @@ Ox combinations(Op *op, Dim size, int r, bool again)
     bool known = dim_known(size, &n);
     if (known)
         for (int i = 0; i < r; i++)
-            count *= (double)(n + (again ? i : -i)) / (i + 1);
+            count *= ((double)n + (again ? i : -i)) / (i + 1);
     if (!known || count * r > LARGE_TABLE)
         return combinations_of_grid(op, size, r, again);
     for (int i = 0; i < r; i++)

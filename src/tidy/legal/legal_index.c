@@ -142,9 +142,7 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
  * 0. */
 static Ox places(Graph *g, const int64_t *shape, const int64_t *of, int rank, int axis)
 {
-    int64_t numel = 1;
-    for (int i = 0; i < rank; i++)
-        numel *= shape[i];
+    int64_t numel = numel_of_ints(rank, shape);
     int64_t *at = new_array(g->cx, int64_t, numel + 1);
     if (!at)
         return POISON;
@@ -216,6 +214,8 @@ Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
     bool known = static_shape(x, of) && static_shape(index, shape);
+    if (known && (!strides_fit(g->cx, rank, of) || !strides_fit(g->cx, rank, shape)))
+        return REFUSED;
     if (known)
         for (int i = 0; i < rank; i++) {
             stride *= i > axis ? of[i] : 1;

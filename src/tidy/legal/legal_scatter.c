@@ -257,7 +257,7 @@ static int64_t parts_of(const Node *n, int64_t *rows)
     if (ox_rank(n->in[1]) < 2 || !dim_known(ox_dim(updates, 0), rows) || *rows > numel)
         return 0;
     int64_t each = ONE_THREAD / (numel / *rows); /* rows of a part */
-    int64_t parts = each ? (*rows + each - 1) / each : 0;
+    int64_t parts = each ? (*rows - 1) / each + 1 : 0;
     return parts <= MOST_PARTS ? parts : 0;
 }
 
