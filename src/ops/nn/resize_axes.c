@@ -134,11 +134,11 @@ static int bits_of(const double *w, int64_t n)
 static Ox whole_matrix(Op *op, const Axis *a, int *bits)
 {
     const int64_t dims[] = { a->out, a->in };
-    int64_t n = a->in * a->out;
     *bits = 0;
     double *w = weights_of(op, a);
     if (!w)
         return POISON;
+    int64_t n = a->in * a->out;
     int32_t *at = new_array(op->cx, int32_t, n);
     if (!at)
         return POISON;
