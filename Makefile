@@ -96,8 +96,8 @@ bench:                  ## time and memory against cp, torch.onnx and pnnx; KEEP
 	$(MAKE) --no-print-directory build
 	$(if $(ONLY)$(COMPARE),,$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx)
 	$(if $(filter sizes growth start weights graphs package,$(ONLY))$(COMPARE),,$(T213) tools/versus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
-	$(if $(filter-out sizes weights graphs package,$(ONLY))$(COMPARE),,$(T213) tools/bench_page.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
-	$(if $(filter growth start,$(ONLY))$(COMPARE),$(T213) tools/scaling.py --pt2onnx $(BUILD)/pt2onnx $(if $(filter start,$(ONLY)),--only start) $(if $(COMPARE),--compare '$(COMPARE)') --svg $(BUILD)/scaling.svg)
+	$(if $(filter-out sizes weights graphs package $(if $(KEEP),growth start),$(ONLY))$(COMPARE),,$(T213) tools/bench_page.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
+	$(if $(filter growth start,$(if $(KEEP),,$(ONLY)))$(COMPARE),$(T213) tools/scaling.py --pt2onnx $(BUILD)/pt2onnx $(if $(filter start,$(ONLY)),--only start) $(if $(COMPARE),--compare '$(COMPARE)') --svg $(BUILD)/scaling.svg)
 
 operators:              ## after adding one: src/op_nodes.txt and docs/operators.md from the operator cases
 	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
