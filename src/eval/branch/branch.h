@@ -21,11 +21,8 @@ typedef struct After {
     Ox ox;              /* STORAGE */
     int64_t n;          /* LIST, DICT: items, entries */
     VEC(Placed) placed; /* in the order of i; other items are as before the branch */
-    bool compared; /* items have moved, and `placed` was found by comparing with those before */
-    bool again;    /* DICT: a key went and came again, behind the others */
-    bool moved; /* items have other places than before: `items` has all of them, of a dict keys and
-                   values in turn */
-    Value *items;
+    bool moved; /* LIST, DICT: items have moved; `placed` was found by comparing with before */
+    bool again; /* DICT: a key went and came again, behind the others */
     Stacked *stacked; /* LIST */
     Str invalid;      /* DICT */
     uint64_t created;

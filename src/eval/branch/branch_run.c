@@ -95,7 +95,7 @@ static void compare_items(Ctx *cx, After *after, const Change *c)
     for (int64_t i = 0; i < l->n; i++)
         if (!was || i >= c->before_n || !is_same(was[i].v, l->at[i].v))
             capture_item(cx, after, i);
-    mem_give(cx, was, was ? (size_t)c->before_n * sizeof *was : 0);
+    mem_give(cx, was, (size_t)c->before_n * sizeof *was);
 }
 
 /* Has a key that went come again, behind the others? */
@@ -133,27 +133,23 @@ static void compare_entries(Ctx *cx, After *after, const Change *c)
         met++;
     }
     after->again = came_again(cx, after, c);
-    mem_give(cx, was, was ? (size_t)c->before_n * sizeof *was : 0);
+    mem_give(cx, was, (size_t)c->before_n * sizeof *was);
 }
 
 /* What the branch added to a list or dict: the items behind the first before_n. Where items have
- * moved, what differs from before, or else all of them. */
+ * moved, all that differs from before. */
 static void capture_items(Ctx *cx, After *after, const Change *c)
 {
     const List *l = c->kind == CHANGE_LIST ? c->what : NULL;
     const Dict *d = c->kind == CHANGE_DICT ? c->what : NULL;
-    int64_t n;
     after->n = l ? l->n : d->n;
+    after->moved = c->moved;
     after->stacked = l ? l->stacked : NULL;
     after->invalid = d ? d->invalid : NULL;
-    after->compared = c->moved && (d || (!l->stacked && !c->before_stacked));
-    after->moved = c->moved && !after->compared;
-    if (after->compared && l)
+    if (c->moved && l)
         compare_items(cx, after, c);
-    else if (after->compared)
-        compare_entries(cx, after, c);
     else if (c->moved)
-        after->items = l ? list_values(cx, l, &n) : dict_values(cx, d, &n);
+        compare_entries(cx, after, c);
     else
         for (int64_t i = c->before_n; i < after->n; i++)
             capture_item(cx, after, i);
@@ -187,11 +183,6 @@ static void read_after(Eval *ev, Branch *a, const After *after)
         read_tensors(ev, a, after->v);
     for (size_t i = 0; i < after->placed.n; i++)
         read_tensors(ev, a, after->placed.at[i].v);
-    if (!after->items)
-        return;
-    int64_t n = after->kind == CHANGE_DICT ? 2 * after->n : after->n;
-    for (int64_t i = 0; i < n; i++)
-        read_tensors(ev, a, after->items[i]);
 }
 
 /* What the branch has changed since m, read while its state holds: `x = x + 1; l.append(x)` leaves
@@ -206,7 +197,7 @@ static void capture(Eval *ev, Branch *a, TrailMark m)
         capture_one(ev, a, &changes[i]);
     for (size_t i = 0; i < n_items; i++) {
         After *after = after_of(a, items[i].of);
-        if (after && !after->moved && !after->compared && items[i].i < after->n)
+        if (after && !after->moved && items[i].i < after->n)
             capture_item(ev->cx, after, items[i].i);
     }
     for (size_t i = 0; i < a->after.n; i++) {

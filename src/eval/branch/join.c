@@ -144,7 +144,8 @@ static Value *placed_over(Ctx *cx, const Value *was, int64_t n_was, const After 
             continue;
         if (!p && i >= n_was)
             break; /* a branch has put something in every place behind the old ones */
-        at[each * n] = p ? (each == 2 ? p->key : p->v) : was[each * i];
+        if (each == 2)
+            at[2 * n] = p ? p->key : was[2 * i];
         at[each * n + each - 1] = p ? p->v : was[each * i + each - 1];
         n++;
     }
@@ -171,7 +172,7 @@ Side join_side(Join *j, int k, const List *l, const Dict *d)
     assert(j->walk == COLLECT || (!after && !branch_after(j->branch[1 - k], what)));
     int64_t n;
     const int64_t n_before = l ? l->n : d->n;
-    Value *at = after && after->moved ? after->items : values_of(cx, l, d, &n);
+    Value *at = values_of(cx, l, d, &n);
     n = after ? after->n : n_before;
     if (!(s = new(cx, Side)))
         return (Side){ .missing = true };

@@ -165,15 +165,13 @@ bool join_dict(Join *j, Dict *d)
     Ctx *cx = j->ev->cx;
     const After *const after[2] = { branch_after(j->branch[0], d), branch_after(j->branch[1], d) };
     Str invalid = NULL;
-    bool moved = false;
     int again = 0; /* how many branches leave keys in another order than before */
     for (int k = 0; k < 2; k++) {
         if (after[k] && after[k]->invalid && !invalid)
             invalid = after[k]->invalid;
-        moved = moved || (after[k] && after[k]->moved);
         again += after[k] && after[k]->again;
     }
-    moved = moved || (again == 2 && !d->unordered); /* it may be the same order in both */
+    bool all_entries = again == 2 && !d->unordered; /* it may be the same order in both */
     if (invalid && j->walk == BUILD)
         dict_invalidate(cx, d, invalid);
     if (invalid)
@@ -182,11 +180,11 @@ bool join_dict(Join *j, Dict *d)
     Values gone = { 0 };
     const Value *at[2];
     int64_t n[2];
-    if (!moved)
+    if (!all_entries)
         written_entries(j, d, after, written, &gone);
     for (int k = 0; k < 2; k++) {
-        Side all = moved ? join_side(j, k, NULL, d)
-                         : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
+        Side all = all_entries ? join_side(j, k, NULL, d)
+                               : (Side){ .at = written[k].at, .n = (int64_t)written[k].n };
         at[k] = all.at;
         n[k] = all.n;
     }
@@ -196,7 +194,7 @@ bool join_dict(Join *j, Dict *d)
     Dict *joined = dict_new(cx, d->type);
     joined->unordered = d->unordered || again == 1;
     join_entries(j, at, n, joined);
-    if (j->walk == BUILD && moved)
+    if (j->walk == BUILD && all_entries)
         dict_become(cx, d, joined);
     else if (j->walk == BUILD)
         put_entries(cx, d, written, gone, joined);

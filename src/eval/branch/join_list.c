@@ -317,7 +317,7 @@ static bool join_list_stacked(Join *j, List *l)
     return !ctx_failed(cx);
 }
 
-/* Some items have other places than before the branches, so all are joined. */
+/* The list was one tensor and both branches have made it items again, so all are joined. */
 static void join_all_items(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
@@ -364,19 +364,16 @@ static void join_placed(Join *j, List *l, const After *const after[2], int64_t n
 }
 
 /* In the cheapest way that will do: only the places that some branch has written; all items, where
- * some have moved; as one tensor, where the lengths differ. */
+ * there were none before; as one tensor, where the lengths differ. */
 bool join_list(Join *j, List *l)
 {
     Ctx *cx = j->ev->cx;
     const After *after[2] = { branch_after(j->branch[0], l), branch_after(j->branch[1], l) };
     Stacked *stacked[2];
     int64_t n[2];
-    bool moved = l->stacked != NULL; /* l was one tensor: where both branches have made it a list of
-                                        items, all items are new */
     for (int k = 0; k < 2; k++) {
         stacked[k] = after[k] ? after[k]->stacked : l->stacked;
         n[k] = after[k] ? after[k]->n : l->n;
-        moved = moved || (after[k] && after[k]->moved);
         Str invalid = stacked[k] ? join_stacked_invalid(j, k, stacked[k]) : NULL;
         if (!invalid)
             continue;
@@ -386,7 +383,7 @@ bool join_list(Join *j, List *l)
     }
     if (stacked[0] || stacked[1] || n[0] != n[1])
         return join_list_stacked(j, l);
-    if (moved)
+    if (l->stacked)
         join_all_items(j, l);
     else
         join_placed(j, l, after, n[0]);
