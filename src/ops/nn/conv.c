@@ -36,6 +36,13 @@ static bool per_axis(Op *op, const char *name, int n, int64_t deflt, int64_t *ou
     return !ctx_failed(op->cx);
 }
 
+/* How far the last number of a kernel lies from its first. False after an error. */
+static bool kernel_reach(Op *op, const Conv *c, int i, int64_t kernel, int64_t *out)
+{
+    return mul_ok(c->dilation[i], kernel - 1, out) ||
+        fail(op->cx, E_LIMIT, "dilation is too large: %lld", (long long)c->dilation[i]);
+}
+
 /* padding="same" keeps the size; where the padding is odd, there is one more behind. "valid" is
  * none. False after an error. */
 static bool pads_by_name(Op *op, Conv *c)
@@ -53,8 +60,8 @@ static bool pads_by_name(Op *op, Conv *c)
         if (!dim_known(ox_dim(c->weight, 2 + i), &k))
             return fail(op->cx, E_UNDECIDED, "padding='same' needs a weight of known size");
         int64_t all;
-        if (!mul_ok(c->dilation[i], k - 1, &all))
-            return fail(op->cx, E_LIMIT, "dilation is too large: %lld", (long long)c->dilation[i]);
+        if (!kernel_reach(op, c, i, k, &all))
+            return false;
         c->pads[i] = all / 2;
         c->pads[c->n + i] = all - all / 2;
     }
@@ -291,13 +298,6 @@ static bool kernel_size(Op *op, const Conv *c, int i, int64_t *out)
         return true;
     op_refuse(op, "%s with a kernel whose size is not known", dtype_name(ox_dtype(c->x)));
     return false;
-}
-
-/* How far the last number of a kernel lies from its first. False after an error. */
-static bool kernel_reach(Op *op, const Conv *c, int i, int64_t kernel, int64_t *out)
-{
-    return mul_ok(c->dilation[i], kernel - 1, out) ||
-        fail(op->cx, E_LIMIT, "dilation is too large: %lld", (long long)c->dilation[i]);
 }
 
 /* A transposed convolution of x becomes a plain one of x with zeros between its items, with the
