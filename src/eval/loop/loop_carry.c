@@ -452,6 +452,13 @@ bool loop_add(Loop *l, Carried k)
     return vec_push(l->ev->cx, &l->carried, k);
 }
 
+Value loop_container(ChangeKind kind, void *what)
+{
+    if (kind == CHANGE_LIST)
+        return (Value){ .tag = V_LIST, .list = what };
+    return kind == CHANGE_DICT ? (Value){ .tag = V_DICT, .dict = what } : val_none();
+}
+
 Cell *loop_item(Value holder, int64_t place)
 {
     if (holder.tag == V_LIST && !holder.list->stacked && place < holder.list->n)
@@ -489,12 +496,8 @@ static const Cell *cell_of(const void *what, Value holder, int64_t place)
 
 Value loop_after(const Carried *k)
 {
-    switch (k->kind) {
-    case CHANGE_CELL: return cell_of(k->what, k->holder, k->place)->v;
-    case CHANGE_LIST: return (Value){ .tag = V_LIST, .list = k->what };
-    case CHANGE_DICT: return (Value){ .tag = V_DICT, .dict = k->what };
-    default:          return val_none();
-    }
+    return k->kind == CHANGE_CELL ? cell_of(k->what, k->holder, k->place)->v
+                                  : loop_container(k->kind, k->what);
 }
 
 bool loop_may_carry(Ctx *cx, Value v) { return val_is_shallow(cx, v, LEVELS); }

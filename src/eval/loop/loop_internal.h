@@ -126,6 +126,8 @@ void leaf_make_input(Loop *l, Leaf *leaf);
 void loop_set(Loop *l, const Carried *c, bool behind);
 Carried *loop_carried(Loop *l, const void *what);
 MUST_USE bool loop_add(Loop *l, Carried k);
+/* The list or dict of a CHANGE_LIST or CHANGE_DICT; None for other kinds. */
+Value loop_container(ChangeKind kind, void *what);
 /* The cell of an item of a list, or of an entry of a dict. NULL: it has none, as a list that is
  * one tensor has not. */
 Cell *loop_item(Value holder, int64_t place);

@@ -547,11 +547,10 @@ static bool check_value(Loop *l, Carried *k)
 bool loop_check(Loop *l, const Change *c)
 {
     Carried *k = loop_carried(l, c->what);
-    List *list = c->what;
-    if (c->kind == CHANGE_LIST && list->stacked && stacked_is_invalid(list->stacked))
-        return vec_push(l->ev->cx, &l->invalid, (Value){ .tag = V_LIST, .list = list });
-    if (c->kind == CHANGE_DICT && ((const Dict *)c->what)->invalid)
-        return vec_push(l->ev->cx, &l->invalid, (Value){ .tag = V_DICT, .dict = c->what });
+    Value v = loop_container(c->kind, c->what);
+    if ((v.tag == V_LIST && v.list->stacked && stacked_is_invalid(v.list->stacked)) ||
+        (v.tag == V_DICT && v.dict->invalid))
+        return vec_push(l->ev->cx, &l->invalid, v);
     if (!k)
         return loop_found(l, c, val_poison(), 0);
     if (k->mark)
@@ -567,20 +566,19 @@ bool loop_check(Loop *l, const Change *c)
 
 bool loop_goes_by_items(Loop *l, const Change *c)
 {
-    const List *list = c->kind == CHANGE_LIST ? c->what : NULL;
-    const Dict *d = c->kind == CHANGE_DICT ? c->what : NULL;
+    Value v = loop_container(c->kind, c->what);
     if (c->moved || loop_carried(l, c->what))
         return false;
-    if (list)
-        return !c->before_stacked && !list->stacked && list->n == c->before_n;
-    return d && !c->before_invalid && !d->invalid && d->n == c->before_n && !dict_is_dynamic(d);
+    if (v.tag == V_LIST)
+        return !c->before_stacked && !v.list->stacked && v.list->n == c->before_n;
+    return v.tag == V_DICT && !c->before_invalid && !v.dict->invalid && v.dict->n == c->before_n &&
+        !dict_is_dynamic(v.dict);
 }
 
 bool loop_check_item(Loop *l, const Change *c, const ItemChange *item)
 {
     Carried *k = loop_carried(l, item->cell);
-    Value holder = c->kind == CHANGE_LIST ? (Value){ .tag = V_LIST, .list = c->what }
-                                          : (Value){ .tag = V_DICT, .dict = c->what };
+    Value holder = loop_container(c->kind, c->what);
     Change here = {
         .kind = CHANGE_CELL, .what = item->cell, .before = item->before, .created = c->created
     };

@@ -212,6 +212,8 @@ static LeafFound leaf_found(const Leaf *leaf)
 static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
 {
     Ctx *cx = l->ev->cx;
+    if (k->dropped)
+        return true;
     Found f = { .kind = k->kind,
                 .way = map_get(ways, k->what),
                 .created = k->created,
@@ -222,8 +224,6 @@ static bool keep_thing(Loop *l, const Carried *k, const Map *ways)
                 .n = k->n };
     f.what = k->created <= l->findings->opened ? k->what : NULL;
     f.leaf = new_array(cx, LeafFound, k->n + 1);
-    if (k->dropped)
-        return true;
     if (!f.leaf || (!f.way && !f.what))
         return false;
     for (size_t i = 0; i < k->n; i++)
