@@ -30,16 +30,31 @@ def save(module, tmp_path):
     return path
 
 
+def in_torch(path, runs):
+    """Of each run, which is a list of arguments: its inputs, and what the saved program gives in torch."""
+    with torch.jit.optimized_execution(False):
+        loaded = torch.jit.load(str(path))
+        return [([x.numpy().copy() for x in flat_inputs(xs)], flat(loaded(*[clone(x) for x in xs]))) for xs in runs]
+
+
 def same(module, tmp_path, runs, *options):
     """Convert; each run's inputs give the outputs that the saved program has in torch. The process, for what it said."""
     path, out = save(module, tmp_path), tmp_path / "model.onnx"
     done = oracle.converted(path, out, *options)
     oracle.check(out)
-    with torch.jit.optimized_execution(False):
-        loaded = torch.jit.load(str(path))
-        wanted = [([x.numpy().copy() for x in flat_inputs(xs)], flat(loaded(*[clone(x) for x in xs]))) for xs in runs]
-    oracle.run(out, wanted)
+    oracle.run(out, in_torch(path, runs))
     return done, kinds(out)
+
+
+def same_or_refused(module, tmp_path, inputs, *options):
+    """The same of a program of one tensor, unless it is refused. The process: its exit code says which."""
+    path, out = save(module, tmp_path), tmp_path / "model.onnx"
+    wanted = in_torch(path, [[x] for x in inputs])
+    done = oracle.convert(path, out, *options)
+    assert done.returncode in (0, 1), done.stderr
+    if done.returncode == 0:
+        oracle.run(out, wanted)
+    return done
 
 
 def flat_inputs(value):

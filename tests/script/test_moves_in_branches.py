@@ -6,7 +6,7 @@ import textwrap
 import pytest
 import torch
 
-from scripted import flat, oracle, save
+from scripted import same_or_refused
 from test_places import HEAD, module
 
 LIST = "l = [x[0] * k for k in range(4)]"
@@ -73,17 +73,8 @@ def runs():
 
 
 def converted(text, name, tmp_path):
-    """The exit code; where that is 0 the results are PyTorch's."""
-    model = module(source(text), tmp_path, name)
-    path, out = save(model, tmp_path), tmp_path / "model.onnx"
-    with torch.jit.optimized_execution(False):
-        loaded = torch.jit.load(str(path))
-        wanted = [([x.numpy().copy()], flat([loaded(x.clone())])) for x in runs()]
-    done = oracle.convert(path, out, "-i", "x:float32[2,3]")
-    assert done.returncode in (0, 1), done.stderr
-    if done.returncode == 0:
-        oracle.run(out, wanted)
-    return done
+    """The process; where its exit code is 0 the results are PyTorch's."""
+    return same_or_refused(module(source(text), tmp_path, name), tmp_path, runs(), "-i", "x:float32[2,3]")
 
 
 @pytest.mark.parametrize("one", LISTS)

@@ -53,12 +53,14 @@ PLACES = {
 }
 
 
+def placed(place, change):
+    """The lines of a place, with the lines of the change where it says so."""
+    return [textwrap.indent(change, line[:len(line) - len("CHANGE")]) if line.endswith("CHANGE") else line for line in place.split("\n")]
+
+
 def program(thing, place):
     before, change, after = THINGS[thing]
-    lines = [before]
-    for line in PLACES[place].split("\n"):
-        lines.append(textwrap.indent(change, line[:len(line) - len("CHANGE")]) if line.endswith("CHANGE") else line)
-    body = "\n".join(lines + [after, "return r"]).strip()
+    body = "\n".join([before, *placed(PLACES[place], change), after, "return r"]).strip()
     return ("%s\n\nclass Program(nn.Module):\n    kept: Tensor\n\n    def __init__(self):\n        super().__init__()\n        self.kept = torch.ones(3)\n"
             "        self.register_buffer(\"memory\", torch.ones(3))\n\n    def forward(self, x):\n%s\n" % (HEAD, textwrap.indent(body, "        ")))
 
