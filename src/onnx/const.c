@@ -250,7 +250,7 @@ static void set_axes(Gather *g, const Const *k)
  * cannot have allocated anything that the source keeps. */
 static bool read_strided(Ctx *cx, const Const *k, void *out)
 {
-    if (dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
+    if (dtype_is_packed(k->dtype))
         return fail(cx, E_UNSUPPORTED, "a strided constant of %s, several to a byte",
                     dtype_name(k->dtype));
     Gather g = { .cx = cx, .k = k, .size = dtype_size(k->dtype) };
@@ -431,7 +431,7 @@ const Const *const_reshape(Ctx *cx, const Const *k, int rank, const int64_t *dim
 const Const *const_slice(Ctx *cx, const Const *k, int axis, int64_t start, int64_t count,
                          int64_t step)
 {
-    if (step < 1 || dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
+    if (step < 1 || dtype_is_packed(k->dtype))
         return NULL;
     assert(start >= 0 && count >= 0 && (count == 0 || start + (count - 1) * step < k->dims[axis]));
     int64_t dims[MAX_RANK], strides[MAX_RANK];

@@ -51,6 +51,8 @@ size_t dtype_size(DType t)
 
 int dtype_bits(DType t) { return t > DT_NONE && t < DT_COUNT ? types[t].bits : 0; }
 
+bool dtype_is_packed(DType t) { return dtype_bits(t) % 8 != 0; }
+
 uint64_t dtype_bytes(DType t, uint64_t numel)
 {
     if (t <= DT_NONE || t >= DT_COUNT)

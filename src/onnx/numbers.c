@@ -350,7 +350,7 @@ bool ox_known_ints(Graph *g, Ox v, const int64_t **out, int64_t *n)
     if (items_as_ints(g, v, out, n))
         return true;
     if (v->kind != OX_CONST || !(dtype_is_int(v->k->dtype) || v->k->dtype == DT_BOOL) ||
-        dtype_bytes(v->k->dtype, 2) < 2)
+        dtype_is_packed(v->k->dtype))
         return false;
     *n = const_numel(v->k);
     const void *data = *n <= FOLD_NUMEL ? const_data(g->cx, v->k) : NULL;

@@ -54,6 +54,7 @@ size_t dtype_size(DType t); /* bytes an element; 1 for sub-byte types, 0 for str
 uint64_t dtype_bytes(DType t, uint64_t numel);
 const char *dtype_name(DType t); /* numpy's name: "float32", "bfloat16", "complex64", "bool" */
 DType dtype_named(const char *s, size_t n); /* DT_NONE when there is none */
+bool dtype_is_packed(DType t);              /* several elements share a byte: int4, uint2 */
 bool dtype_is_float(DType t);               /* float16, bfloat16, float32, float64, float8s */
 bool dtype_is_int(DType t);                 /* signed and unsigned, not bool */
 bool dtype_is_signed(DType t);              /* signed ints */

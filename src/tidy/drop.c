@@ -213,7 +213,7 @@ static Ox find_repeated(Graph *g, Ox v)
     const Const *k = v->k;
     size_t size = dtype_size(k->dtype);
     int64_t numel = const_numel(k);
-    if (const_is_weight(k) || k->dtype == DT_STRING || dtype_bytes(k->dtype, 2) != 2 * size)
+    if (const_is_weight(k) || k->dtype == DT_STRING || dtype_is_packed(k->dtype))
         return NULL;
     if (numel < 1 || numel > MOST_BYTES / (int64_t)size)
         return NULL;

@@ -184,7 +184,7 @@ double *fold_reals(const Fold *f, int i)
     return out;
 }
 
-size_t item_size(DType t) { return dtype_bytes(t, 2) == 2 * dtype_size(t) ? dtype_size(t) : 0; }
+size_t item_size(DType t) { return dtype_is_packed(t) ? 0 : dtype_size(t); }
 
 bool fold_ints(const Fold *f, int i, int64_t most, int64_t *out, int64_t *count)
 {

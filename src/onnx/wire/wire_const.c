@@ -56,7 +56,7 @@ static bool gather(Wire *w, const Const *k)
 {
     int64_t last = 0;
     for (int a = 0; a < k->rank; a++)
-        if (k->strides[a] < 0 || dtype_bytes(k->dtype, 2) != 2 * dtype_size(k->dtype))
+        if (k->strides[a] < 0 || dtype_is_packed(k->dtype))
             return fail(w->cx, E_BUG, "a constant with this layout reached the writer");
         else
             last += (k->dims[a] - 1) * k->strides[a];
