@@ -361,6 +361,12 @@ bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...)
     return false;
 }
 
+void fail_arose_at(Ctx *cx, SourceId id)
+{
+    if (ctx_failed(cx) && !cx->error.at)
+        cx->error.at = id;
+}
+
 void fail_is_theirs(Ctx *cx, Str where)
 {
     if (cx->error.code != E_BUG)
@@ -401,6 +407,9 @@ void fail_hint(Ctx *cx, const char *fmt, ...)
     va_end(ap);
 }
 
+/* No machine has as much of anything, so there is nothing to try. */
+#define MOST_ANYWHERE ((uint64_t)1 << 47)
+
 bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what)
 {
     static const char *const names[] = {
@@ -413,7 +422,9 @@ bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what)
     fail(cx, E_LIMIT, "%llu %s are over the limit of %lld", (unsigned long long)n, what,
          (long long)cx->limit[limit]);
     fail_is_final(cx);
-    fail_hint(cx, "--limit %s=%llu, if you trust the file", names[limit], (unsigned long long)n);
+    if (n < MOST_ANYWHERE)
+        fail_hint(cx, "--limit %s=%llu, if you trust the file", names[limit],
+                  (unsigned long long)n);
     return false;
 }
 

@@ -92,6 +92,8 @@ bool place_line(Ctx *cx, SourceId id, Pos *out); /* the same, but file and line 
 bool fail_here(Ctx *cx, const char *file, int line, ErrorCode code, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 bool fail_at(Ctx *cx, SourceId id, ErrorCode code, const char *fmt, ...) PRINTF_LIKE(4, 5);
+/* The error, if there is one, arose at `id`, unless it has a place already. */
+void fail_arose_at(Ctx *cx, SourceId id);
 /* The error ends the conversion: no caller may clear it and try something else. Errors of
  * limit_ok, of memory, and of input and output are final too. */
 void fail_is_final(Ctx *cx);

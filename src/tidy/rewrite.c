@@ -131,8 +131,10 @@ static bool rewrite_node(Rewrite *rw, Node *n)
             return false;
     size_t from = g->nodes.n;
     rw->placed = false;
-    if (!rw->step(rw, n) || ctx_failed(rw->cx))
+    if (!rw->step(rw, n) || ctx_failed(rw->cx)) {
+        fail_arose_at(rw->cx, n->at);
         return false;
+    }
     for (size_t i = from; i < g->nodes.n; i++)
         if (!g->nodes.at[i]->at)
             g->nodes.at[i]->at = n->at;
