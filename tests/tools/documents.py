@@ -129,6 +129,9 @@ def commands_are_right(tree, text):
         for option in re.findall(r"(?<!\S)--([a-z][\w-]*)", m[2]) if m and " -m " not in command else []:
             if f"--{option}" not in tree.options_of(m[1]):
                 yield n, f"{m[1]} has no option --{option}"
+        m = re.match(r"ctest --test-dir (\S+)", command)
+        if m and m[1] != "build":
+            yield n, f"{m[1]}: make build does not make that folder, so some machines do not have it"
         m = TESTS.match(command)
         if m and not (tree.build / m[1]).exists():
             yield n, f"{m[0]}: the build has no such program"
