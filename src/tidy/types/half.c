@@ -289,6 +289,12 @@ static bool changes_in(const Halves *h, const Node *n, const OpVersion *v, int i
         may_change(v, formal_of(v->in, v->n_in, i), h->type);
 }
 
+/* Of one type variable: "T" and "T". */
+static bool are_of_one_type(const FormalArg *a, const FormalArg *b)
+{
+    return a && b && strcmp(a->type, b->type) == 0;
+}
+
 /* An output changes with the inputs of its type variable. */
 static bool changes_out(const Halves *h, const Node *n, const OpVersion *v, int i)
 {
@@ -296,8 +302,7 @@ static bool changes_out(const Halves *h, const Node *n, const OpVersion *v, int 
     if (!is_float32(n->out[i]) || !may_change(v, f, h->type))
         return false;
     for (int k = 0; k < n->n_in; k++) {
-        const FormalArg *of = formal_of(v->in, v->n_in, k);
-        if (changes_in(h, n, v, k) && strcmp(of->type, f->type) == 0)
+        if (changes_in(h, n, v, k) && are_of_one_type(formal_of(v->in, v->n_in, k), f))
             return true;
     }
     return false;
