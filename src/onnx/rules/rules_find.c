@@ -359,13 +359,21 @@ static bool holds(Find *f, const Frame *root, const Guard *q)
     return fine && compare_numbers(q->kind, a, b);
 }
 
-static Attr attr_of(const FormalAttr *a, double v, Str text)
+/* False: the attribute is an int, and v is none. */
+static bool give_attr(RuleMatch *m, const FormalAttr *a, double v, Str text)
 {
-    switch (a->kind) {
-    case ATTR_STRING: return STRING(a->name, text);
-    case ATTR_INT:    return INT(a->name, (int64_t)v);
-    default:          return FLOAT(a->name, v);
-    }
+    int64_t whole;
+    Attr *to = &m->attr[m->n_attr];
+    if (a->kind == ATTR_STRING)
+        *to = STRING(a->name, text);
+    else if (a->kind != ATTR_INT)
+        *to = FLOAT(a->name, v);
+    else if (whole_number(v, &whole))
+        *to = INT(a->name, whole);
+    else
+        return false;
+    m->n_attr++;
+    return true;
 }
 
 /* The attribute that a guard sets: `when approximate = "tanh"` gives the head's operator this
@@ -387,17 +395,18 @@ static bool accepted(Find *f, const Frame *root)
         m.param[i] = b ? b->v.ox : NULL;
     }
     for (size_t i = 0; i < f->bound.n; i++)
-        if (f->bound.at[i].at == root && f->bound.at[i].v.tag == RV_FLOAT)
-            m.attr[m.n_attr++] = attr_of(onnx_attr(f->op, f->bound.at[i].name->s),
-                                         f->bound.at[i].v.f, NULL);
+        if (f->bound.at[i].at == root && f->bound.at[i].v.tag == RV_FLOAT &&
+            !give_attr(&m, onnx_attr(f->op, f->bound.at[i].name->s), f->bound.at[i].v.f, NULL))
+            return false;
     for (size_t i = 0; i < root->alt->guards.n; i++) {
         const Guard *q = root->alt->guards.at[i];
         const FormalAttr *a = given_attr(f, q);
         double v = 0;
         if (!a && !holds(f, root, q))
             return false;
-        if (a && (q->b->kind == N_STR || literal(q->b, &v)))
-            m.attr[m.n_attr++] = attr_of(a, v, q->b->s);
+        bool given = a && (q->b->kind == N_STR || literal(q->b, &v));
+        if (given && !give_attr(&m, a, v, q->b->s))
+            return false;
     }
     if (!f->accept(f->arg, &m))
         return false;
