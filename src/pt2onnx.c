@@ -5,8 +5,6 @@
  * when everything has gone well, so a failure at any step leaves nothing behind. */
 #include "session.h"
 
-#include <stdlib.h>
-
 #include "base/limits.h"
 #include "front/front.h"
 #include "onnx/wire/model_file.h"
@@ -444,7 +442,7 @@ static void set_versions(Session *s, ModelInfo *info)
         Str version = value_given_for(s->cx, s->o.domains, s->o.n_domains,
                                       info->domains.at[i].domain);
         if (version)
-            info->domains.at[i].version = strtoll(version->s, NULL, 10);
+            parse_int(version->s, version->len, &info->domains.at[i].version);
     }
 }
 

@@ -137,6 +137,21 @@ static bool check_pairs(Ctx *cx, const char *what, const char *const *texts, siz
     return true;
 }
 
+/* "DOMAIN=VERSION" each */
+static bool check_domains(Ctx *cx, const char *const *texts, size_t n)
+{
+    if (!check_pairs(cx, "domains", texts, n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const char *version = strchr(texts[i], '=') + 1;
+        int64_t v;
+        if (!parse_int(version, strlen(version), &v))
+            return fail(cx, E_USAGE, "domains: a version of 64 bits is expected, not '%s'",
+                        texts[i]);
+    }
+    return true;
+}
+
 static bool check_pass(Ctx *cx, const char *name)
 {
     Buf all = buf_new(cx);
@@ -269,7 +284,7 @@ bool settings_read(Session *s, const pt2onnx_options *o)
     for (size_t i = 0; i < s->o.n_limits; i++)
         if (!read_limit(s->cx, s->o.limits[i]))
             return false;
-    if (!check_pairs(s->cx, "domains", s->o.domains, s->o.n_domains) ||
+    if (!check_domains(s->cx, s->o.domains, s->o.n_domains) ||
         !check_pairs(s->cx, "output_dims", s->o.output_dims, s->o.n_output_dims))
         return false;
     keep_begin(s->cx); /* SPECs outlive restarts */

@@ -157,6 +157,8 @@ Str buf_done(Buf *b); /* interned */
 int format_double(char out[32], double v);
 /* Is f, which may be anything, a whole number that fits? */
 bool whole_number(double f, int64_t *out);
+/* Are the n bytes at s a whole number in decimal that fits? What lies behind them is no digit. */
+bool parse_int(const char *s, size_t n, int64_t *out);
 /* strtod in the C locale whatever the process's locale is: decimal, "inf", "infinity", "nan"; no
  * spaces, no hex. *end as in strtod (s when there is no number); stops at s+n. */
 double parse_double(const char *s, size_t n, const char **end);

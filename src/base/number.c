@@ -5,6 +5,7 @@
 #include "base/base.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -198,4 +199,12 @@ bool whole_number(double f, int64_t *out)
     bool fits = f >= -0x1p63 && f < 0x1p63; /* no for NaN */
     *out = fits ? (int64_t)f : 0;
     return fits && f == (double)*out;
+}
+
+bool parse_int(const char *s, size_t n, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    *out = strtoll(s, &end, 10);
+    return n > 0 && end == s + n && errno != ERANGE;
 }

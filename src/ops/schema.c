@@ -13,7 +13,7 @@
  * could be written; bind.c takes a tuple for any list. */
 #include "ops/internal.h"
 
-#include <stdlib.h>
+#include <limits.h>
 
 typedef struct Reader {
     Ctx *cx;
@@ -132,6 +132,18 @@ static bool alias(Reader *r, Param *p)
     return true;
 }
 
+/* length := '[' NUMBER? ']'      how many items a list of a fixed length has */
+static bool length(Reader *r, int *fixed)
+{
+    int64_t n = 0;
+    r->at++;
+    Slice s = word(r, "");
+    if (s.n > 0 && (!parse_int((const char *)s.p, s.n, &n) || n > INT_MAX))
+        return broken(r, "expected a number of items");
+    *fixed = (int)n;
+    return *r->at == ']' || broken(r, "expected ']'");
+}
+
 /* "Tensor?[]" is a list of optional items, "Tensor[]?" an optional list; a list of lists is
  * A_ANY. */
 static bool suffixes(Reader *r, Param *p)
@@ -145,11 +157,8 @@ static bool suffixes(Reader *r, Param *p)
             p->elem_optional = p->optional;
             p->optional = false;
             p->list = true;
-            char *end;
-            p->fixed = (int)strtol(r->at + 1, &end, 10);
-            r->at = end;
-            if (*r->at != ']')
-                return broken(r, "expected ']'");
+            if (!length(r, &p->fixed))
+                return false;
         } else if (*r->at == '(' && p->list) { /* t[](a): the alias of the list itself */
             if (!alias(r, p))
                 return false;
@@ -189,7 +198,10 @@ static Value number(Reader *r, ArgBase base)
         return broken(r, "not a default value"), val_poison();
     if (fraction || base == A_FLOAT)
         return val_float(f);
-    return val_int(strtoll(text, NULL, 10));
+    int64_t v;
+    if (!parse_int(text, s.n, &v))
+        return broken(r, "no number of 64 bits"), val_poison();
+    return val_int(v);
 }
 
 static Value quoted(Reader *r)

@@ -208,6 +208,12 @@ def test_versions_of_custom_domains_are_1(register):
     assert {o.domain: o.version for o in model.opset_import}["custom_domain"] == 1
 
 
+def test_a_version_beyond_64_bits_is_refused(register):
+    register("pt2onnx_test::foo", foo, 9)
+    with pytest.raises(RuntimeError, match="domains: a version of 64 bits is expected, not 'custom_domain=9223372036854775808'"):
+        exported(Foo(), (ROWS, ROWS), custom_opsets={"custom_domain": 1 << 63})
+
+
 def test_dynamic_sizes_are_not_taken_from_the_example(register):
     register("pt2onnx_test::foo", foo, 9)
     model = exported(Foo(), (ROWS, ROWS), input_names=["a", "b"], dynamic_axes={"a": {0: "n"}, "b": {0: "n"}})

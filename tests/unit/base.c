@@ -246,6 +246,36 @@ static void numbers_ignore_the_locale(void **state)
     assert_true(v == 2.25);
 }
 
+static void whole_numbers_of_text(void **state)
+{
+    static const struct {
+        const char *text;
+        bool fits;
+        int64_t v;
+    } cases[] = {
+        { "0", true, 0 },
+        { "-12", true, -12 },
+        { "+7", true, 7 },
+        { "9223372036854775807", true, INT64_MAX },
+        { "9223372036854775808", false, 0 },
+        { "-9223372036854775808", true, INT64_MIN },
+        { "-9223372036854775809", false, 0 },
+        { "", false, 0 },
+        { "-", false, 0 },
+        { "1.0", false, 0 },
+        { "1e3", false, 0 },
+        { "0x10", false, 0 },
+        { "7 ", false, 0 },
+    };
+    (void)state;
+    int64_t v;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        assert_int_equal(parse_int(cases[i].text, strlen(cases[i].text), &v), cases[i].fits);
+        assert_true(!cases[i].fits || v == cases[i].v);
+    }
+    assert_true(parse_int("12, 3", 2, &v) && v == 12);
+}
+
 static void whole_numbers(void **state)
 {
     (void)state;
@@ -301,6 +331,7 @@ int main(void)
         TEST(texts_that_are_partly_numbers),
         TEST(very_many_digits_round_right),
         TEST(numbers_ignore_the_locale),
+        TEST(whole_numbers_of_text),
         TEST(whole_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

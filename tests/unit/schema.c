@@ -89,6 +89,12 @@ static void broken_lines_name_the_column(void **state)
           "schema 'aten::add(Tensor self) Tensor', column 24: expected '->'" },
         { "aten::add(Tensor self) -> Tensor x",
           "schema 'aten::add(Tensor self) -> Tensor x', column 34: text after the schema" },
+        { "aten::f(int[99999999999] size) -> Tensor",
+          "schema 'aten::f(int[99999999999] size) -> Tensor', column 24: expected a number of "
+          "items" },
+        { "aten::f(int n=9223372036854775808) -> Tensor",
+          "schema 'aten::f(int n=9223372036854775808) -> Tensor', column 34: no number of 64 "
+          "bits" },
         { "aten::add(Tensor) -> Tensor",
           "schema 'aten::add(Tensor) -> Tensor', column 18: a parameter has no name" },
     };

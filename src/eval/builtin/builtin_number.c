@@ -5,9 +5,7 @@
  * on a dynamic dimension stays a Dim; a float that does becomes nodes in double. Such a float is
  * looked through when it is turned back into an int: int(h / 2) is again a Dim, so shapes stay
  * readable. */
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "eval/builtin/builtin.h"
 #include "value/autograd.h"
@@ -131,10 +129,8 @@ static int64_t int_of_double(double f) { return fits_int(f) ? (int64_t)f : INT64
 
 static bool int_of_text(Builtin *b, Str s, Value *out)
 {
-    char *end;
-    errno = 0;
-    long long v = strtoll(s->s, &end, 10);
-    if (s->len == 0 || end != s->s + s->len || end == s->s || errno == ERANGE)
+    int64_t v;
+    if (!parse_int(s->s, s->len, &v))
         return builtin_fail(b, "'%s' is no integer of 64 bits", s->s);
     *out = val_int(v);
     return true;

@@ -8,8 +8,6 @@
  * float32. Names in -i are the program's, or else, when one of them is not, the user's own: then
  * they go by position. Every -i must find its place: one that does not is an error that offers the
  * nearest name. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "eval/internal.h"
 
@@ -565,11 +563,11 @@ static bool make_tuple(Inputs *in, Str path, const TypeExpr *t, Value *out)
 /* The key "7" of a dict with int keys. */
 static bool int_key(Ctx *cx, Str path, Str text, Value *out)
 {
-    char *end;
-    errno = 0;
-    *out = val_int(strtoll(text->s, &end, 10));
-    return (errno == 0 && end != text->s && !*end) ||
-        fail(cx, E_USAGE, "-i: a key of %s is an int of 64 bits, not %s", path->s, text->s);
+    int64_t v;
+    if (!parse_int(text->s, text->len, &v))
+        return fail(cx, E_USAGE, "-i: a key of %s is an int of 64 bits, not %s", path->s, text->s);
+    *out = val_int(v);
+    return true;
 }
 
 /* A dict has the keys that -i and the file mention: `-i d.image:float32[3]` is {"image": a tensor},
