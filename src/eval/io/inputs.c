@@ -8,7 +8,6 @@
  * float32. Names in -i are the program's, or else, when one of them is not, the user's own: then
  * they go by position. Every -i must find its place: one that does not is an error that offers the
  * nearest name. */
-
 #include "eval/internal.h"
 
 typedef VEC(Str) Strs;
