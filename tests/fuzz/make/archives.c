@@ -49,6 +49,7 @@ static void put_tensor(Out *o, const Stored *t)
 
 static const Stored weight = { "FloatStorage", "0", 6, { 2, 3 }, { 3, 1 }, 2 };
 static const Stored bias = { "FloatStorage", "1", 3, { 3 }, { 1 }, 1 };
+static const Stored matrix = { "FloatStorage", "3", 4096, { 64, 64 }, { 64, 1 }, 2 };
 static const Stored numbers = { "LongStorage", "2", 4, { 4 }, { 1 }, 1 };
 
 static void put_attribute_tensor(Out *o, const char *name, const Stored *t)
@@ -93,6 +94,7 @@ static Out root_pickle(void)
     begin_object(&o, "M");
     put_attribute_tensor(&o, "w", &weight);
     put_attribute_tensor(&o, "b", &bias);
+    put_attribute_tensor(&o, "m", &matrix);
     put_attribute_tensor(&o, "i", &numbers);
     put_str(&o, "training");
     out_text(&o, "\x89");
@@ -153,10 +155,11 @@ static const char module_s[] = "class S(Module):\n"
                                "  k : int\n"
                                "  training : bool\n";
 static const char module_m[] = "class M(Module):\n"
-                               "  __parameters__ = [\"w\", ]\n"
+                               "  __parameters__ = [\"w\", \"m\", ]\n"
                                "  __buffers__ = [\"b\", \"i\", ]\n"
                                "  w : Tensor\n"
                                "  b : Tensor\n"
+                               "  m : Tensor\n"
                                "  i : Tensor\n"
                                "  training : bool\n"
                                "  k : int\n"
@@ -169,6 +172,17 @@ static const char module_m[] = "class M(Module):\n"
 
 static const float floats[6] = { 0.5f, -1.25f, 2.0f, 0.0f, 3.5f, -0.75f };
 static const int64_t longs[4] = { 0, 1, 2, -1 };
+
+/* So large that --weights-type int8 takes it. */
+static Out large_matrix(void)
+{
+    Out o = { 0 };
+    for (int i = 0; i < 64 * 64; i++) {
+        float f = (float)(i * 37 % 101 - 50) / 16;
+        out_put(&o, &f, sizeof f);
+    }
+    return o;
+}
 
 void code_free(Code *code)
 {
@@ -195,6 +209,7 @@ Out archive_of_script(const Code *code)
     Out text = whole_text(code);
     Out root = root_pickle();
     Out constants = constants_pickle();
+    Out large = large_matrix();
     zip_add(&z, "m/data.pkl", root.p, root.n, 0, NULL);
     zip_add(&z, "m/code/__torch__.py", text.p, text.n, 0, NULL);
     zip_add(&z, "m/constants.pkl", constants.p, constants.n, 0, NULL);
@@ -202,10 +217,12 @@ Out archive_of_script(const Code *code)
     zip_add(&z, "m/data/0", floats, 24, 0, NULL);
     zip_add(&z, "m/data/1", floats, 12, 0, NULL);
     zip_add(&z, "m/data/2", longs, sizeof longs, 0, NULL);
+    zip_add(&z, "m/data/3", large.p, large.n, 0, NULL);
     zip_add(&z, "m/version", "10\n", 3, 0, NULL);
     out_free(&text);
     out_free(&root);
     out_free(&constants);
+    out_free(&large);
     return zip_end(&z, false);
 }
 

@@ -1,8 +1,10 @@
 /* script.c - the grammar is two tables of forms. In a form `$x` stands for an expression of type x:
  *
- *     t Tensor   i int   f float   b bool   s str   n int or float   d a small int, y a dtype
- *     I List[int]   F List[float]   T List[Tensor]   N List[List[int]]   D Dict[str, Tensor]
- *     o Optional[Tensor]   p Tuple[Tensor, int]   c an object of class C
+ *     t Tensor   i int   f float   b bool   s str   n int or float   d a small int   z about 0
+ *     y a dtype   I List[int]   F List[float]   T List[Tensor]   N List[List[int]]
+ *     D Dict[str, Tensor]   o Optional[Tensor]   p Tuple[Tensor, int]   c an object of class C
+ *     w List[str]   L List[Dict[str, Tensor]]   P List[Tuple[Tensor, int]]
+ *     J Dict[int, List[Tensor]]
  *
  * and `$*` for a call of any operator of the tables with what its schema asks for. */
 #include "fuzz/make/script.h"
@@ -10,7 +12,7 @@
 
 enum { VARS = 48, DEPTH = 3, BUDGET = 160, STATEMENTS = 10, NESTING = 3 };
 
-static const char types[] = "tifbsIFTNDopc";
+static const char types[] = "tifbsIFTNDopcwLPJ";
 static const char *const type_names[] = {
     "Tensor",
     "int",
@@ -25,6 +27,10 @@ static const char *const type_names[] = {
     "Optional[Tensor]",
     "Tuple[Tensor, int]",
     "__torch__.C",
+    "List[str]",
+    "List[Dict[str, Tensor]]",
+    "List[Tuple[Tensor, int]]",
+    "Dict[int, List[Tensor]]",
 };
 
 /* The first letter is the type of the whole. */
@@ -81,6 +87,9 @@ static const char *const forms[] = {
     "t torch.conv1d($t, $t, $o, $I)",
     "t torch.max_pool2d($t, $I, $I)",
     "t torch.linear($t, $t, $o)",
+    "t torch.linear($t, self.m)",
+    "t torch.matmul($t, self.m)",
+    "t torch.index_select(self.m, 0, self.i)",
     "t torch.einsum(\"ij,kj->ik\", $T)",
     "t torch.zeros($I, dtype=$y)",
     "t torch.full($I, $n)",
@@ -104,10 +113,16 @@ static const char *const forms[] = {
     "t torch.detach($t)",
     "t torch.view_as_complex($t)",
     "t torch.fft_fft($t)",
-    "t ($T)[$i]",
+    "t ($T)[$z]",
     "t ($D)[$s]",
     "t ($p)[0]",
     "t torch.pop($T)",
+    "t (($L)[$z])[$s]",
+    "t (($P)[$z])[0]",
+    "t (($J)[$z])[$z]",
+    "t torch.get($D, $s, $t)",
+    "t torch.requires_grad_($t)",
+    "t unchecked_cast(Tensor, (torch.grad([torch.sum($t)], [$t], None, $b, $b, $b))[0])",
     "t unchecked_cast(Tensor, $o)",
     "t self.w",
     "t self.b",
@@ -115,7 +130,7 @@ static const char *const forms[] = {
     "t CONSTANTS.c0",
     "t ($c).v",
     "t (self).helper($t, $i)",
-    "t __torch__.f($t, $i)",
+    "t __torch__.f(self, $t, $i)",
     "t (self.sub).forward($t)",
     "t $*",
     "t $*",
@@ -141,10 +156,24 @@ static const char *const forms[] = {
     "i int($f)",
     "i int($b)",
     "i ops.prim.dtype($t)",
-    "i ($I)[$i]",
-    "i (($N)[$i])[$i]",
+    "i ($I)[$z]",
+    "i (($N)[$z])[$z]",
     "i ($p)[1]",
     "i torch.pop($I)",
+    "i torch.len($L)",
+    "i torch.len($J)",
+    "i (($P)[$z])[1]",
+    "i torch.len($s)",
+    "i torch.find($s, $s)",
+    "i torch.count($s, $s, $i, $i)",
+    "i torch.ord($s)",
+    "i int($s)",
+    "i torch.gcd($i, $i)",
+    "i torch.factorial($i)",
+    "i torch.floor($f)",
+    "i torch.index($I, $i)",
+    "i torch.count($I, $i)",
+    "i torch.bit_length($i)",
     "i self.k",
     "i ($c).n",
     "i (self.sub).k",
@@ -156,7 +185,15 @@ static const char *const forms[] = {
     "f torch.div($n, $n)",
     "f torch.sqrt($i)",
     "f torch.pow($n, $n)",
-    "f ($F)[$i]",
+    "f ($F)[$z]",
+    "f float($s)",
+    "f torch.exp($n)",
+    "f torch.log($n)",
+    "f torch.fmod($n, $n)",
+    "f torch.ldexp($n, $i)",
+    "f torch.atan2($n, $n)",
+    "f torch.round($f)",
+    "f ops.prim.max($F)",
     "f self.x",
     "b bool($t)",
     "b bool(torch.gt(torch.sum($t), $n))",
@@ -172,6 +209,13 @@ static const char *const forms[] = {
     "b torch.__is__(($c).nx, None)",
     "b torch.__not__($b)",
     "b torch.__contains__($D, $s)",
+    "b torch.__contains__($J, $z)",
+    "b torch.__contains__($s, $s)",
+    "b torch.startswith($s, $s)",
+    "b torch.isdigit($s)",
+    "b torch.isnan($f)",
+    "b torch.__contains__($w, $s)",
+    "b ops.prim.requires_grad($t)",
     "b torch.__contains__($I, $i)",
     "b ($b and $b)",
     "b ($b or $b)",
@@ -182,8 +226,22 @@ static const char *const forms[] = {
     "s torch.add($s, $s)",
     "s torch.str($f)",
     "s torch.str($N)",
-    "s ($s)[$i]",
+    "s ($s)[$z]",
     "s torch.upper($s)",
+    "s torch.title($s)",
+    "s torch.strip($s, $s)",
+    "s torch.replace($s, $s, $s)",
+    "s torch.slice($s, $i, $i, $i)",
+    "s torch.join($s, $w)",
+    "s torch.center($s, $i, $s)",
+    "s torch.zfill($s, $i)",
+    "s torch.expandtabs($s, $i)",
+    "s torch.format(\"{}\", $w)",
+    "s torch.percentFormat(\"%s %d\", ($s, $i))",
+    "s torch.hex($i)",
+    "s torch.chr($i)",
+    "s (torch.partition($s, $s))[2]",
+    "s ($w)[$z]",
     "I [$i, $i]",
     "I [$d]",
     "I [$i, $i, $i]",
@@ -194,7 +252,7 @@ static const char *const forms[] = {
     "I torch.list($I)",
     "I torch.sorted($I)",
     "I annotate(List[int], [])",
-    "I ($N)[$i]",
+    "I ($N)[$z]",
     "I self.l",
     "F [$f, $f]",
     "F annotate(List[float], [])",
@@ -211,6 +269,8 @@ static const char *const forms[] = {
     "T torch.list($T)",
     "T torch.meshgrid($T)",
     "T self.ts",
+    "T ($J)[$z]",
+    "T torch.pop($J, $z)",
     "N [$I, $I]",
     "N annotate(List[List[int]], [])",
     "N torch.add($N, $N)",
@@ -219,14 +279,36 @@ static const char *const forms[] = {
     "D annotate(Dict[str, Tensor], {})",
     "D torch.copy($D)",
     "D self.d",
+    "D ($L)[$z]",
+    "D torch.pop($L)",
     "o $t",
     "o annotate(Optional[Tensor], None)",
     "o annotate(Optional[Tensor], $t)",
     "p ($t, $i)",
     "p annotate(Tuple[Tensor, int], ($t, $i))",
+    "p ($P)[$z]",
+    "p torch.pop($P)",
     "c self.o",
     "c unchecked_cast(__torch__.C, ($c).nx)",
     "c __torch__.C.__new__(__torch__.C)",
+    "w [$s, $s]",
+    "w annotate(List[str], [])",
+    "w torch.split($s, $s)",
+    "w torch.splitlines($s)",
+    "w torch.list($s)",
+    "w torch.keys($D)",
+    "w torch.sorted($w)",
+    "L [$D, $D]",
+    "L annotate(List[Dict[str, Tensor]], [])",
+    "L torch.add($L, $L)",
+    "L torch.slice($L, $i, $i, 1)",
+    "P [$p]",
+    "P annotate(List[Tuple[Tensor, int]], [])",
+    "P torch.add($P, $P)",
+    "P torch.list($P)",
+    "J {$z: $T, $z: $T}",
+    "J annotate(Dict[int, List[Tensor]], {})",
+    "J torch.copy($J)",
 };
 
 static const char *const statements[] = {
@@ -240,12 +322,25 @@ static const char *const statements[] = {
     "_ = torch.clear($T)",
     "_ = torch.reverse($I)",
     "_ = torch.sort($I)",
-    "_ = torch._set_item($T, $i, $t)",
-    "_ = torch._set_item($I, $i, $i)",
+    "_ = torch._set_item($T, $z, $t)",
+    "_ = torch._set_item($I, $z, $i)",
     "_ = torch._set_item($D, $s, $t)",
     "_ = torch.Delete($D, $s)",
     "_ = torch.pop($D, $s)",
     "_ = torch.update($D, $D)",
+    "_ = torch.setdefault($D, $s, $t)",
+    "_ = torch.clear($D)",
+    "_ = torch.append($L, $D)",
+    "_ = torch._set_item(($L)[$z], $s, $t)",
+    "_ = torch.insert($L, $i, $D)",
+    "_ = torch.append($P, $p)",
+    "_ = torch._set_item($P, $z, $p)",
+    "_ = torch.extend($P, $P)",
+    "_ = torch.reverse($P)",
+    "_ = torch.append(($J)[$z], $t)",
+    "_ = torch._set_item($J, $z, $T)",
+    "_ = torch.append($w, $s)",
+    "_ = torch.backward(torch.sum($t))",
     "_ = torch.add_($t, $t)",
     "_ = torch.copy_(torch.select($t, $d, $i), $t)",
     "_ = torch.copy_(torch.slice($t, $d, $i, $i, 1), $t)",
@@ -308,21 +403,26 @@ static void float_literal(Gen *g)
     out_text(g->text, CHOICE_OF(g->c, all));
 }
 
-/* The simplest expression of a type that needs no variable. */
+/* The simplest expression of a type that needs no variable, or one that others see change. */
 static void literal(Gen *g, char type)
 {
-    static const char *const words[][2] = {
-        { "I", "annotate(List[int], [1, 2])" },
-        { "F", "[0.5]" },
-        { "T", "[self.w, self.w]" },
-        { "N", "[[1, 2], [3]]" },
-        { "D", "{\"a\": self.b}" },
-        { "o", "self.b" },
-        { "p", "(self.w, 1)" },
-        { "c", "self.o" },
-        { "t", "self.w" },
+    static const char *const words[][3] = {
+        { "I", "annotate(List[int], [1, 2])", "self.l" },
+        { "F", "[0.5]", "[0.5]" },
+        { "T", "[self.w, self.w]", "self.ts" },
+        { "N", "[[1, 2], [3]]", "[[1, 2], [3]]" },
+        { "D", "{\"a\": self.b}", "self.d" },
+        { "o", "self.b", "annotate(Optional[Tensor], None)" },
+        { "p", "(self.w, 1)", "(self.b, 2)" },
+        { "c", "self.o", "self.o" },
+        { "t", "self.w", "self.b" },
+        { "w", "[\"a\", \"b\"]", "[\"a\", \"b\"]" },
+        { "L", "[{\"a\": self.b}]", "[self.d, self.d]" },
+        { "P", "[(self.w, 1)]", "[(self.w, 1)]" },
+        { "J", "{1: [self.w]}", "{1: self.ts, 0: self.ts}" },
     };
-    static const char *const strings[] = { "\"a\"", "\"b\"", "\"\"", "\"mean\"" };
+    static const char *const strings[] = { "\"a\"",    "\"b\"",    "\"\"",
+                                           "\"mean\"", "\"-12 \"", "\"\\té\"" };
     if (type == 'i')
         int_literal(g);
     else if (type == 'f')
@@ -333,7 +433,7 @@ static void literal(Gen *g, char type)
         out_text(g->text, CHOICE_OF(g->c, strings));
     for (size_t i = 0; i < COUNT(words); i++)
         if (words[i][0][0] == type)
-            out_text(g->text, words[i][1]);
+            out_text(g->text, words[i][1 + choose(g->c, 2)]);
 }
 
 static void leaf(Gen *g, char type)
@@ -429,8 +529,9 @@ static void expand(Gen *g, const char *form, int depth)
 static void expr(Gen *g, char type, int depth)
 {
     const char *at[COUNT(forms)];
-    static const char *const dims[] = { "0", "1", "-1", "2", "-2", "3", "-4" };
+    static const char *const dims[] = { "0", "1", "-1", "0", "-1", "2", "-2", "0", "3", "-4" };
     static const char *const dtypes[] = { "6", "4", "7", "5", "11", "0", "1", "2", "3", "9", "15" };
+    static const char *const near_0[] = { "0", "-1", "1", "0", "0" };
     if (type == 'n')
         type = choose(g->c, 2) ? 'f' : 'i';
     if (one_in(g->c, 64))
@@ -444,7 +545,11 @@ static void expr(Gen *g, char type, int depth)
         out_text(g->text, CHOICE_OF(g->c, dtypes));
         return;
     }
-    if (type == 'd')
+    if (type == 'z' && !one_in(g->c, 12)) {
+        out_text(g->text, CHOICE_OF(g->c, near_0));
+        return;
+    }
+    if (type == 'd' || type == 'z')
         type = 'i';
     if (depth <= 0 || g->budget <= 0 || choose(g->c, 3) != 2) {
         leaf(g, type);
@@ -472,10 +577,8 @@ static uint32_t add_var(Gen *g, char type)
 }
 
 /* A variable gets its value; it may be used behind that. */
-static void assign(Gen *g)
+static void assign_of(Gen *g, char type)
 {
-    bool tensor = choose(g->c, 3) != 2;
-    char type = tensor ? 't' : types[choose(g->c, sizeof types - 1)];
     const char *at[COUNT(forms)];
     size_t n = forms_of(type, at);
     out_fmt(g->text, "v%u = ", g->numbered);
@@ -484,6 +587,13 @@ static void assign(Gen *g)
     else
         expand(g, at[choose(g->c, (uint32_t)n)], DEPTH - 1);
     add_var(g, type);
+}
+
+static void assign(Gen *g)
+{
+    static const char others[] = "TDiIDbfsTNDopcFwLPJT";
+    bool tensor = choose(g->c, 3) != 2;
+    assign_of(g, tensor ? 't' : others[choose(g->c, sizeof others - 1)]);
 }
 
 static void assign_again(Gen *g)
@@ -514,10 +624,19 @@ static void assign_pair(Gen *g)
 
 static void block(Gen *g, int nesting, uint32_t least);
 
+/* Half of the conditions only the running model knows. */
+static void condition(Gen *g)
+{
+    if (choose(g->c, 2) == 0)
+        expr(g, 'b', DEPTH);
+    else
+        expand(g, "bool(torch.gt(torch.sum($t), $n))", 1);
+}
+
 static void branch(Gen *g, int nesting)
 {
     out_text(g->text, "if ");
-    expr(g, 'b', DEPTH);
+    condition(g);
     out_text(g->text, ":");
     block(g, nesting, 1);
     if (choose(g->c, 3) == 0)
@@ -531,7 +650,10 @@ static void count_loop(Gen *g, int nesting)
 {
     out_fmt(g->text, "for v%u in range(", g->numbered);
     uint32_t kept = g->n_var;
-    expr(g, 'i', 1);
+    if (one_in(g->c, 3))
+        expand(g, "int(torch.sum($t))", 1); /* only the running model knows how often */
+    else
+        expr(g, 'i', 1);
     out_text(g->text, "):");
     add_var(g, 'i');
     block(g, nesting, 1);
@@ -543,7 +665,7 @@ static void while_loop(Gen *g, int nesting)
 {
     uint32_t go = g->numbered;
     out_fmt(g->text, "v%u = ", go);
-    expr(g, 'b', DEPTH);
+    condition(g);
     add_var(g, 'b');
     new_line(g);
     out_fmt(g->text, "while v%u:", go);
@@ -552,12 +674,33 @@ static void while_loop(Gen *g, int nesting)
     new_line(g);
     g->indent--;
     out_fmt(g->text, "v%u = ", go);
-    expr(g, 'b', DEPTH);
+    condition(g);
+}
+
+/* y = f(.., x) * sum(x), and the gradient of its sum by x. */
+static void gradient(Gen *g)
+{
+    const char *at[COUNT(forms)];
+    size_t n = forms_of('t', at);
+    uint32_t x = add_var(g, 't');
+    out_fmt(g->text, "v%u = torch.requires_grad_(torch.detach(torch.to(", x);
+    literal(g, 't');
+    out_text(g->text, ", 6)))");
+    new_line(g);
+    uint32_t y = g->numbered;
+    out_fmt(g->text, "v%u = torch.mul(", y);
+    expand(g, at[choose(g->c, (uint32_t)n)], DEPTH - 1);
+    out_fmt(g->text, ", torch.sum(v%u))", x);
+    add_var(g, 't');
+    new_line(g);
+    out_fmt(g->text, "v%u = (torch.grad([torch.sum(v%u)], [v%u], None, None, True, True))[0]",
+            g->numbered, y, x);
+    add_var(g, 'o');
 }
 
 static void statement(Gen *g, int nesting)
 {
-    uint32_t kind = choose(g->c, 12);
+    uint32_t kind = choose(g->c, nesting == NESTING ? 13 : 12);
     new_line(g);
     if (kind < 5 || (kind >= 9 && nesting <= 0) || g->budget <= 0)
         assign(g);
@@ -571,8 +714,10 @@ static void statement(Gen *g, int nesting)
         branch(g, nesting - 1);
     else if (kind == 10)
         count_loop(g, nesting - 1);
-    else
+    else if (kind == 11)
         while_loop(g, nesting - 1);
+    else
+        gradient(g);
 }
 
 /* What a block defines ends with it; seldom it does not, and the program is wrong. */
@@ -645,19 +790,19 @@ static void add_spec(Script *s, uint32_t number, const char *of_type)
         snprintf(s->spec[s->n_spec++], SPEC_ROOM, "v%u%s", number, of_type + 1);
 }
 
-/* What the inputs are; half of the tensors are left to pt2onnx to guess. */
+/* What the inputs are; a quarter of the tensors are left to pt2onnx to guess. */
 static void choose_specs(Script *s, Choices *c, const char *params)
 {
-    static const char *const tensors[] = { "float32[2,3]", "float32[N,3]",    "float32[3]",
-                                           "int64[4]",     "float32[?,?]",    "float32[N,M]",
-                                           "bool[2,3]",    "float32[]",       "float16[0,3]",
-                                           "int32[N]",     "float64[1,3]",    "complex64[2,3]",
-                                           "uint8[2,3]",   "float32[1,2,4,4]" };
+    static const char *const tensors[] = { "float32[2,3]", "float32[N,3]",     "float32[3]",
+                                           "int64[4]",     "float32[?,?]",     "float32[N,M]",
+                                           "bool[2,3]",    "float32[]",        "float16[0,3]",
+                                           "int32[N]",     "float64[1,3]",     "complex64[2,3]",
+                                           "uint8[2,3]",   "float32[1,2,4,4]", "float32[N,64]" };
     for (uint32_t i = 0; params[i]; i++) {
         char *spec = s->spec[s->n_spec];
-        if (params[i] != 't' && one_in(c, 12))
+        if (params[i] != 't' && one_in(c, 32))
             continue;
-        if (params[i] == 't' && choose(c, 2) == 1 && s->n_spec < SCRIPT_SPECS) {
+        if (params[i] == 't' && choose(c, 4) != 0 && s->n_spec < SCRIPT_SPECS) {
             snprintf(spec, SPEC_ROOM, "v%u:%s", i, CHOICE_OF(c, tensors));
             s->n_spec++;
         }
@@ -682,6 +827,6 @@ Script choose_script(Choices *c)
     g.text = &s.code.of_s;
     small_function(&g, "  def forward(self: __torch__.S", "t", 2);
     g.text = &s.code.functions;
-    small_function(&g, "def f(", "ti", 1);
+    small_function(&g, "def f(self: __torch__.M", "ti", 1);
     return s;
 }
