@@ -367,6 +367,7 @@ typedef struct Gen {
     Out *text;
     Var var[VARS];
     uint32_t n_var, numbered;
+    const Var *wanted; /* the variable that most expressions of its type are, or NULL */
     int indent, budget;
 } Gen;
 
@@ -443,7 +444,9 @@ static void leaf(Gen *g, char type)
     for (uint32_t i = 0; i < g->n_var; i++)
         if (g->var[i].type == type)
             at[n++] = g->var[i].number;
-    if (n > 0 && !one_in(g->c, 5))
+    if (g->wanted && g->wanted->type == type && !one_in(g->c, 3))
+        out_fmt(g->text, "v%u", g->wanted->number);
+    else if (n > 0 && !one_in(g->c, 5))
         out_fmt(g->text, "v%u", at[n - 1 - choose(g->c, n)]);
     else
         literal(g, type);
@@ -677,19 +680,23 @@ static void while_loop(Gen *g, int nesting)
     condition(g);
 }
 
-/* y = f(.., x) * sum(x), and the gradient of its sum by x. */
+/* y = f(x, ..) * sum(x), and the gradient of its sum by x. */
 static void gradient(Gen *g)
 {
     const char *at[COUNT(forms)];
     size_t n = forms_of('t', at);
-    uint32_t x = add_var(g, 't');
+    uint32_t x = g->numbered;
+    const Var wanted = { 't', x };
     out_fmt(g->text, "v%u = torch.requires_grad_(torch.detach(torch.to(", x);
-    literal(g, 't');
+    leaf(g, 't');
     out_text(g->text, ", 6)))");
+    add_var(g, 't');
     new_line(g);
     uint32_t y = g->numbered;
     out_fmt(g->text, "v%u = torch.mul(", y);
-    expand(g, at[choose(g->c, (uint32_t)n)], DEPTH - 1);
+    g->wanted = &wanted;
+    expand(g, one_in(g->c, 2) ? "$*" : at[choose(g->c, (uint32_t)n)], DEPTH - 1);
+    g->wanted = NULL;
     out_fmt(g->text, ", torch.sum(v%u))", x);
     add_var(g, 't');
     new_line(g);
