@@ -92,10 +92,10 @@ static bool group_norm(Step *s)
     return step_through(s, ox_g(s->g, "Add", y, bias));
 }
 
-/* With a mean and variance that are given. */
+/* With a mean and variance that are given, in their type: that of x may be a narrower one. */
 static bool batch_norm(Step *s)
 {
-    Ox x = s->n->in[0];
+    Ox x = ox_cast(s->g, s->n->in[0], ox_dtype(s->n->in[4]));
     int rank;
     if (!step_rank(s, x, &rank))
         return false;
@@ -108,7 +108,8 @@ static bool batch_norm(Step *s)
     Ox deviation = ox_g(s->g, "Sqrt", ox_g(s->g, "Add", in[3], epsilon));
     Ox y = ox_g(s->g, "Div", ox_g(s->g, "Sub", x, in[2]), deviation);
     y = ox_g(s->g, "Mul", y, in[0]);
-    return step_through(s, ox_g(s->g, "Add", y, in[1]));
+    y = ox_g(s->g, "Add", y, in[1]);
+    return step_through(s, ox_cast(s->g, y, ox_dtype(s->n->in[0])));
 }
 
 static bool global_average(Step *s)
