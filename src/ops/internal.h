@@ -96,7 +96,7 @@ bool rule_argument(Op *op, Str name, RuleVal *out);
 Ox own_result(Op *op, Ox v);
 /* Make each result that requires a gradient a value of its own (result_gradient.c). */
 void result_gradient(Op *op, const OpArg *args, size_t n, Value *v);
-/* The row of the call that made a view. */
+/* The row of the call that made a view; NULL: none did. */
 const OpRow *row_of_view(const View *v);
 /* Run a view row: a view, the argument itself, or a copy (view_call.c). */
 Value call_view(Op *op, CallForm form);

@@ -10,8 +10,6 @@
 /* The call whose first member v is. */
 static const OpCall *call_of(const View *v) { return (const OpCall *)v; }
 
-const OpRow *row_of_view(const View *v) { return call_of(v)->row; }
-
 /* The call once more, on what its base is now. */
 static Op again(Graph *g, const OpCall *call, Ox base)
 {
@@ -52,6 +50,8 @@ static const View *join(Ctx *cx, const View *first, const View *v, int rank)
 static bool repeats(const View *v) { return call_of(v)->row->repeats; }
 
 static const ViewKind view_kind = { read_again, write_back, strides_of, join, repeats };
+
+const OpRow *row_of_view(const View *v) { return v->kind == &view_kind ? call_of(v)->row : NULL; }
 
 void call_set_row(OpCall *call, const Candidate *c)
 {

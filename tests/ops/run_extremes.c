@@ -2,7 +2,7 @@
  * run with every extreme in the place of every argument (extremes.h), through all passes and the
  * writer, with small limits.
  *
- *     run_extremes [--opset N] [--share N] [--call CALL] FILE.txt...
+ *     run_extremes [--opset N] [--share N] [--gradients] [--call CALL] FILE.txt...
  *
  * A call converts, or is refused or fails with a message. A find is anything else: a crash, a
  * report of a sanitizer, a bug that we report of ourselves, an error without a text, a size below
@@ -12,12 +12,14 @@
  *
  *     --opset N    for another opset than the default
  *     --share N    runs one call of N, always the same ones
+ *     --gradients  and takes the gradients of the results by the call's tensors
  *     --call CALL  runs this one, and says what comes of it */
 #include "base/limits.h"
 #include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
 #include "ops/extremes.h"
 #include "tidy/tidy.h"
+#include "value/autograd.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -49,7 +51,7 @@ typedef struct Extremes {
     int opset;
     Told *told;
     FILE *report; /* what a child prints */
-    bool aloud;
+    bool gradients, aloud;
 } Extremes;
 
 /* ---- one call, in the child ---- */
@@ -58,7 +60,7 @@ typedef struct Attempt {
     Ctx *cx;
     Graph *g;
     const char *call;
-    bool read;
+    bool gradients, read;
 } Attempt;
 
 static bool swallow(void *user, const void *p, size_t n)
@@ -66,6 +68,39 @@ static bool swallow(void *user, const void *p, size_t n)
     (void)user;
     (void)p;
     (void)n;
+    return true;
+}
+
+/* All tensors of the call that can have a gradient require one. */
+static bool require_all(Graph *g, const Reader *r)
+{
+    for (size_t i = 0; i < r->made.n; i++)
+        if (r->made.at[i].tag == V_TENSOR && may_have_gradient(tensor_read(g, r->made.at[i].t)) &&
+            !tensor_require(g, r->made.at[i].t))
+            return false;
+    return true;
+}
+
+/* The gradients of all results together, behind the results. */
+static bool add_gradients(Graph *g, Values *got)
+{
+    VEC(Ox) y = { 0 }, dy = { 0 };
+    OxList x = autograd_leaves(g->cx);
+    Ox *dx = new_array(g->cx, Ox, x.n + 1);
+    for (size_t i = 0; i < got->n; i++) {
+        Ox v = got->at[i].tag == V_TENSOR ? tensor_read(g, got->at[i].t) : NULL;
+        if (!v || !ox_ok(v) || !autograd_requires(g->cx, v))
+            continue;
+        Ox shape = ox_shape(g, v);
+        vec_push(g->cx, &y, v);
+        vec_push(g->cx, &dy, ox_g(g, "Expand", ox_number(g, ox_dtype(v), 1), shape));
+    }
+    if (!dx || y.n == 0 || failure(g->cx) ||
+        !gradients(g, (OxList)LIST(y), (OxList)LIST(dy), x, autograd_tape(g->cx), dx))
+        return !failure(g->cx);
+    for (size_t i = 0; i < x.n; i++)
+        if (dx[i])
+            vec_push(g->cx, got, val_tensor(g->cx, dx[i]));
     return true;
 }
 
@@ -78,12 +113,14 @@ static bool convert(void *arg)
     Values got = { 0 };
     a->read = read_call(&r, &call);
     free(text);
-    if (!a->read)
+    if (!a->read || (a->gradients && !require_all(a->g, &r)))
         return false;
     Value v = op_call(a->g, call.name, call.overload, call.args.at, call.args.n, NULL, 0);
     if (failure(a->cx))
         return false;
     flatten(a->cx, v, &got);
+    if (a->gradients && !add_gradients(a->g, &got))
+        return false;
     TidyOptions o = { .opset = a->g->target, .target_ort = true };
     if (add_outputs(a->g, &got) == 0 || !tidy(a->g, &o) || a->cx->refusals.n)
         return !failure(a->cx);
@@ -155,12 +192,22 @@ static void run_call(Extremes *x, Ctx *cx, const char *text)
     cx->steps = cx->values = cx->work = 0;
     cx->stage = NULL;
     tell_progress(cx, "converting a call", -1);
-    Attempt a = { .cx = cx, .call = text };
+    Attempt a = { .cx = cx, .call = text, .gradients = x->gradients };
     a.g = graph_new(cx, NULL, str_of(cx, "case"));
     a.g->target = x->opset;
     a.g->ort = true;
     bool ok = bounded(cx, convert, &a);
     judge(x, &a, ok);
+}
+
+/* That there will be gradients is found out once: a context knows it behind its first restart. */
+static Ctx *begin_context(const Extremes *x)
+{
+    Ctx *cx = ctx_new();
+    set_limits(cx);
+    if (x->gradients && !autograd_use(cx))
+        ctx_restart(cx);
+    return cx;
 }
 
 static void run_from(Extremes *x, size_t from)
@@ -169,8 +216,7 @@ static void run_from(Extremes *x, size_t from)
     for (size_t i = from; i < x->calls.n; i++) {
         if (!cx || i % CALLS_A_CONTEXT == 0) {
             ctx_free(cx);
-            cx = ctx_new();
-            set_limits(cx);
+            cx = begin_context(x);
         }
         x->told->at = i;
         run_call(x, cx, x->calls.at[i]);
@@ -338,6 +384,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--share") == 0 && i + 1 < argc) {
             x.share = strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--gradients") == 0) {
+            x.gradients = true;
         } else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc) {
             x.opset = atoi(argv[++i]);
         } else if (strcmp(argv[i], "--call") == 0 && i + 1 < argc) {

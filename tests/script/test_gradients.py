@@ -391,6 +391,32 @@ def rows_with_a_derivative():
     return {n: d for n, d in ((n, ask(n)) for n in sorted(names)) if re.search(r"(?m)^ +derivative ", d)}
 
 
+class NarrowNorm(nn.Module):
+    """float16 through a batch norm of float32, as in mixed precision."""
+    def forward(self, x, w):
+        x.requires_grad_(True)
+        out = nn.functional.batch_norm(x.half(), w[0], w[1], w[2], w[3]).float()
+        return out, torch.autograd.grad([(out * out.detach()).sum()], [x])[0]
+
+
+def test_a_norm_of_a_wider_type(tmp_path):
+    x, _, w, _ = case_inputs(3, 5)
+    same(NarrowNorm(), tmp_path, [(x, w)], "-i", "x:float32[N,4]", "-i", "w:float32[4,4]", tolerance=2e-3)
+
+
+class ConjugatedLeaf(nn.Module):
+    def forward(self, x):
+        z = torch.view_as_complex(x).detach()
+        z.requires_grad_(True)
+        part = z.imag.detach()
+        return part, z.conj().imag.resolve_neg().detach(), torch.tensor([z.is_conj(), z.conj().is_conj(), z.conj().imag.is_neg(), part.is_neg()])
+
+
+def test_a_complex_leaf_is_no_conjugate(tmp_path):
+    """What makes a tensor a leaf is no operator, whose row could say that it conjugates."""
+    same(ConjugatedLeaf(), tmp_path, [(torch.rand(3, 2),)], "-i", "x:float32[N,2]")
+
+
 def test_each_derivative_has_a_case():
     rows = rows_with_a_derivative()
     told = {n for n, d in rows.items() if re.search(r"(?m)^ +derivative \w+ = [^\"]", d)}

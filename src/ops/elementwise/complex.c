@@ -632,8 +632,10 @@ static Ox lower_same(Op *op) { return arg(op, "self"); }
 static bool is_conj(const Tensor *t)
 {
     bool odd = false;
-    for (; t->base && dtype_is_complex(tensor_type(t)->dtype); t = t->base)
-        odd ^= row_of_view(t->view)->conjugates;
+    for (; t->base && dtype_is_complex(tensor_type(t)->dtype); t = t->base) {
+        const OpRow *row = row_of_view(t->view);
+        odd ^= row && row->conjugates;
+    }
     return odd;
 }
 
@@ -643,7 +645,7 @@ static bool is_neg(const Tensor *t)
     bool odd = false;
     for (; t->base; t = t->base) {
         const OpRow *row = row_of_view(t->view);
-        odd ^= row->negates || (row->lower == lower_imag && is_conj(t->base));
+        odd ^= row && (row->negates || (row->lower == lower_imag && is_conj(t->base)));
     }
     return odd;
 }
