@@ -192,6 +192,12 @@ static void broadcasting(void **state)
     assert_true(dim_assume(cx, REL_LE, dim_int(cx, 2), m));
     assert_int_equal(dim_eq(cx, n, m), YES); /* equal, or one is 1: and neither is */
     Dim k = parse(cx, "K");
+    Dim l = parse(cx, "L");
+    assert_true(dim_broadcast(cx, k, l, &out));
+    assert_true(dim_assume(cx, REL_EQ, l, dim_int(cx, 1)));
+    assert_int_equal(dim_eq(cx, k, dim_int(cx, 1)),
+                     UNKNOWN); /* the pair of k and 1 tells nothing */
+    k = parse(cx, "K2");
     assert_true(dim_broadcast(
         cx, k, dim_sub(cx, k, dim_max(cx, dim_int(cx, 0), dim_sub(cx, k, dim_int(cx, 1)))), &out));
     assert_ptr_equal(out, k); /* x / x[-1:]: one row, or none where x has none */

@@ -464,10 +464,13 @@ static bool fact_says_ne(Ctx *cx, Dim e)
     return false;
 }
 
-/* A pair that has been broadcast is equal once neither can be 1. */
+/* A pair that has been broadcast is equal once neither can be 1. Where one is 1 that says nothing,
+ * and whether the other is 1 is what was asked. */
 static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
 {
     struct Dims *ds = dims_of(cx);
+    if (dim_is_value(a, 1) || dim_is_value(b, 1))
+        return false;
     for (size_t i = 0; i < ds->pairs.n; i++) {
         Dim x = dim_now(ds->pairs.at[i].a);
         Dim y = dim_now(ds->pairs.at[i].b);
