@@ -204,12 +204,14 @@ static bool coordinates(Op *op, Ox x, int64_t *axes)
 {
     Dim size = ox_dim(x, ox_rank(x) - 1);
     Value bins = arg_value(op, "bins");
-    if (!dim_known(size, axes) && bins.tag == V_TUPLE) {
+    if (!dim_known(size, axes)) {
+        if (bins.tag != V_TUPLE)
+            return false;
         *axes = bins.tuple->n;
-        return dim_require(op->cx, size, dim_of(op, *axes),
-                           "torch.histogramdd: bins for %lld coordinates", (long long)*axes);
     }
-    return dim_known(size, axes) && *axes > 0 && *axes <= MOST_AXES;
+    return *axes > 0 && *axes <= MOST_AXES &&
+        dim_require(op->cx, size, dim_of(op, *axes), "torch.histogramdd: bins for %lld coordinates",
+                    (long long)*axes);
 }
 
 /* Read `self` as h->n points of h->axes coordinates. flat: each element is a point of one. */
