@@ -51,6 +51,9 @@ static Ox lower_split_dim(Op *op)
     int rank, axis;
     if (!need_rank(op, a, -1, &rank) || !arg_dim(op, "dim", rank, &axis) || ctx_failed(op->cx))
         return POISON;
+    if (dim_lt(op->cx, outer, dim_int(op->cx, 1)) == YES)
+        return op_fail(op, E_VALUE, "split_dim: outer_length must be positive, got %s",
+                       dim_text(op->cx, outer)->s);
     for (int i = 0; i <= rank; i++)
         dims[i] = ox_dim(a, i > axis ? i - 1 : i);
     dims[axis] = outer;

@@ -68,6 +68,8 @@ static bool bags_of(Op *op, Dim vocabulary, Bags *b)
     Dim one = dim_int(op->cx, 1);
     bool has_end = arg_bool(op, "include_last_offset");
     b->n = ox_dim(offsets, 0);
+    if (has_end && dim_lt(op->cx, b->n, one) == YES)
+        return fail(op->cx, E_VALUE, "include_last_offset: number of offset should be at least 1");
     if (has_end)
         b->n = dim_sub(op->cx, b->n, one);
     Ox begins = slice_axis(op, offsets, 0, dim_int(op->cx, 0), b->n, 1);

@@ -204,10 +204,21 @@ static State cell_step(Op *op, const CellSpec *cell, Ox of_input, Ox of_state, S
     return (State){ ox(op, cell->activation, ox(op, "Add", of_input, of_state)), NULL };
 }
 
+/* Has a weight a row for each gate of each hidden unit? */
+static bool gates_fit(Op *op, const char *name, Ox w, Ox h, int gates)
+{
+    Ctx *cx = op->cx;
+    Dim rows = dim_mul(cx, dim_int(cx, gates), ox_dim(h, ox_rank(h) - 1));
+    return !surely_differ(op, ox_dim(w, 0), rows) ||
+        fail(cx, E_VALUE, "%s first dim must be %d * hidden_size = %s, but got %s", name, gates,
+             dim_text(cx, rows)->s, dim_text(cx, ox_dim(w, 0))->s);
+}
+
 /* Do the input and the state of a cell fit together, and to the weights? False after PyTorch's
  * error. */
 static bool cell_fits(Op *op, Ox x, Ox h, Ox w_ih, Ox w_hh)
 {
+    int gates = cells[op->row->datum].gates;
     Ctx *cx = op->cx;
     if (!ranks_known(op, (Ox[]){ x, h, w_ih, w_hh }, 4))
         return false;
@@ -224,6 +235,8 @@ static bool cell_fits(Op *op, Ox x, Ox h, Ox w_ih, Ox w_hh)
     if (surely_differ(op, ox_dim(h, last), ox_dim(w_hh, 1)))
         return fail(cx, E_VALUE, "hidden0 has inconsistent hidden_size: got %s, expected %s",
                     dim_text(cx, ox_dim(h, last))->s, dim_text(cx, ox_dim(w_hh, 1))->s);
+    if (!gates_fit(op, "weight_ih", w_ih, h, gates) || !gates_fit(op, "weight_hh", w_hh, h, gates))
+        return false;
     return last == 0 || !surely_differ(op, ox_dim(x, 0), ox_dim(h, 0)) ||
         fail(cx, E_VALUE, "Input batch size %s doesn't match hidden0 batch size %s",
              dim_text(cx, ox_dim(x, 0))->s, dim_text(cx, ox_dim(h, 0))->s);

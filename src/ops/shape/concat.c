@@ -191,8 +191,11 @@ static Ox lower_pad_sequence(Op *op)
 static Ox lower_chunk_cat(Op *op)
 {
     Oxs xs = arg_list(op, "tensors");
-    Dim chunks = dim_int(op->cx, arg_int(op, "num_chunks"));
+    int64_t n = arg_int(op, "num_chunks");
+    Dim chunks = dim_int(op->cx, n);
     int rank, axis = 0;
+    if (n < 1)
+        return op_fail(op, E_VALUE, "_chunk_cat expects positive num_chunks");
     for (size_t i = 0; i < xs.n; i++) {
         if (!need_rank(op, xs.at[i], -1, &rank) || !arg_dim(op, "dim", rank, &axis))
             return POISON;
