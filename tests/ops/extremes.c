@@ -283,18 +283,29 @@ static void give_together(Writer *w, int from, int to)
     }
 }
 
+/* A list that holds its items so many times. */
+static void give_repeated(Writer *w, int i, int times)
+{
+    const Piece *p = &w->s->piece[i];
+    const char *inside = p->at + 1;
+    int n = (int)(p->end - p->at) - 2;
+    char *text = malloc((size_t)times * ((size_t)n + 2) + 3);
+    char *to = text;
+    for (int k = 0; k < times; k++)
+        to += sprintf(to, "%s%.*s", k ? ", " : "[", n, inside);
+    strcpy(to, "]");
+    give_one(w, i, text);
+    free(text);
+}
+
 static void give_lists(Writer *w, int i)
 {
     const Piece *p = &w->s->piece[i];
     give_one(w, i, "[]");
-    const char *inside = p->at + 1;
-    int n = (int)(p->end - p->at) - 2;
-    if (n <= 0)
+    if (p->end - p->at <= 2)
         return;
-    char *twice = malloc(2 * (size_t)n + 8);
-    sprintf(twice, "[%.*s, %.*s]", n, inside, n, inside);
-    give_one(w, i, twice);
-    free(twice);
+    give_repeated(w, i, 2);
+    give_repeated(w, i, 70); /* beyond any fixed number of axes */
     give_together(w, p->inner_from, p->inner_to);
 }
 
@@ -336,8 +347,9 @@ static void give_empty(Writer *w, int i, int k, int rank)
 
 static void give_sizes(Writer *w, int i)
 {
-    static const char *const sizes[] = { "0", "1", "2147483648", "4611686018427387904",
-                                         "9223372036854775807" };
+    static const char *const sizes[] = {
+        "0", "1", "2147483648", "4611686018427387904", "9223372036854775807", "N"
+    };
     const Piece *p = &w->s->piece[i];
     size_t many = p->kind == PIECE_CONSTANT ? 2 : COUNT(sizes);
     int rank = p->at[1] != ']';
@@ -377,6 +389,31 @@ static void give_piece(Writer *w, int i)
     case PIECE_SIZES:
     case PIECE_CONSTANT: give_sizes(w, i); break;
     }
+}
+
+char *with_open_sizes(const char *call)
+{
+    static Scan s;
+    s = (Scan){ .at = call };
+    scan(&s);
+    char *text = malloc(2 * strlen(call) + 1);
+    char *to = text;
+    const char *from = call;
+    for (int i = 0; i < s.n; i++) {
+        const Piece *p = &s.piece[i];
+        if (p->kind != PIECE_SIZES || p->at < from)
+            continue;
+        for (; from < p->at || *from != ']'; from++) {
+            bool first = from > p->at && strchr("[,", from[-1]) && isdigit((unsigned char)*from);
+            if (first && strspn(from, "01") != strcspn(from, ",]"))
+                *to++ = 'D';
+            *to++ = *from;
+        }
+        *to++ = ']';
+        from = p->end;
+    }
+    strcpy(to, from);
+    return text;
 }
 
 void extremes_of(const char *call, void (*each)(void *user, const char *text), void *user)

@@ -10,4 +10,8 @@
  * it. */
 void extremes_of(const char *call, void (*each)(void *user, const char *text), void *user);
 
+/* The call with a name for every size of an input above 1, the same for the same number: f32[2,3]
+ * is f32[D2,D3]. Not of constants. Given to free(). */
+char *with_open_sizes(const char *call);
+
 #endif

@@ -2,7 +2,7 @@
  * run with every extreme in the place of every argument (extremes.h), through all passes and the
  * writer, with small limits.
  *
- *     run_extremes [--opset N] [--share N] [--gradients] [--call CALL] FILE.txt...
+ *     run_extremes [OPTIONS] [--call CALL] FILE.txt...
  *
  * A call converts, or is refused or fails with a message. A find is anything else: a crash, a
  * report of a sanitizer, a bug that we report of ourselves, an error without a text, a size below
@@ -13,8 +13,12 @@
  *     --opset N    for another opset than the default
  *     --share N    runs one call of N, always the same ones
  *     --gradients  and takes the gradients of the results by the call's tensors
+ *     --open       sizes of inputs have names, but for one that is an extreme
+ *     --float16    --weights-type float16
+ *     --fuse       --fuse
  *     --call CALL  runs this one, and says what comes of it */
 #include "base/limits.h"
+#include "onnx/dim/dim.h"
 #include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
 #include "ops/extremes.h"
@@ -51,7 +55,7 @@ typedef struct Extremes {
     int opset;
     Told *told;
     FILE *report; /* what a child prints */
-    bool gradients, aloud;
+    bool gradients, open, float16, fuse, aloud;
 } Extremes;
 
 /* ---- one call, in the child ---- */
@@ -60,7 +64,8 @@ typedef struct Attempt {
     Ctx *cx;
     Graph *g;
     const char *call;
-    bool gradients, read;
+    const Extremes *x;
+    bool read;
 } Attempt;
 
 static bool swallow(void *user, const void *p, size_t n)
@@ -113,21 +118,34 @@ static bool convert(void *arg)
     Values got = { 0 };
     a->read = read_call(&r, &call);
     free(text);
-    if (!a->read || (a->gradients && !require_all(a->g, &r)))
+    if (!a->read || (a->x->gradients && !require_all(a->g, &r)))
         return false;
     Value v = op_call(a->g, call.name, call.overload, call.args.at, call.args.n, NULL, 0);
     if (failure(a->cx))
         return false;
     flatten(a->cx, v, &got);
-    if (a->gradients && !add_gradients(a->g, &got))
+    if (a->x->gradients && !add_gradients(a->g, &got))
         return false;
-    TidyOptions o = { .opset = a->g->target, .target_ort = true };
+    TidyOptions o = { .opset = a->g->target, .target_ort = true, .fuse = a->x->fuse };
+    o.weights_type = a->x->float16 ? DT_FLOAT16 : DT_NONE;
     if (add_outputs(a->g, &got) == 0 || !tidy(a->g, &o) || a->cx->refusals.n)
         return !failure(a->cx);
     ModelInfo info = { .opset = a->g->target, .graph_name = str_of(a->cx, "case") };
     info.most_weights = 50000000;
     Sink sink = { .fd = SYS_NONE, .write = swallow };
     return wire_write(a->cx, a->g, &info, &sink, NULL, NULL);
+}
+
+/* Has the call found out a size that was open? A program is evaluated again then, and knows it. */
+static bool has_learnt(const Graph *g)
+{
+    for (size_t i = 0; i < g->inputs.n; i++) {
+        Type t = g->inputs.at[i]->type;
+        for (int k = 0; k < t->rank; k++)
+            if (dim_now(t->dim[k]) != t->dim[k])
+                return true;
+    }
+    return false;
 }
 
 static bool has_negative_size(const Graph *g)
@@ -168,7 +186,7 @@ static void judge(Extremes *x, const Attempt *a, bool ok)
         tell(x, a, "an error without a text");
     else if (!ok && !why && a->read)
         tell(x, a, "a refusal without a text");
-    else if (ok && has_negative_size(a->g))
+    else if (ok && has_negative_size(a->g) && !has_learnt(a->g))
         tell(x, a, "a size below 0");
     else if (e->code == E_LIMIT && strstr(why, "s of processor time"))
         tell(x, a, why);
@@ -192,7 +210,7 @@ static void run_call(Extremes *x, Ctx *cx, const char *text)
     cx->steps = cx->values = cx->work = 0;
     cx->stage = NULL;
     tell_progress(cx, "converting a call", -1);
-    Attempt a = { .cx = cx, .call = text, .gradients = x->gradients };
+    Attempt a = { .cx = cx, .call = text, .x = x };
     a.g = graph_new(cx, NULL, str_of(cx, "case"));
     a.g->target = x->opset;
     a.g->ort = true;
@@ -346,8 +364,11 @@ static bool run_file(Extremes *x, const char *path)
         return false;
     }
     read_cases(x->cx, text, &cases);
-    for (size_t i = 0; i < cases.n; i++)
-        extremes_of(cases.at[i].call, keep, x);
+    for (size_t i = 0; i < cases.n; i++) {
+        char *opened = x->open ? with_open_sizes(cases.at[i].call) : NULL;
+        extremes_of(opened ? opened : cases.at[i].call, keep, x);
+        free(opened);
+    }
     Told before = *x->told;
     size_t finds = x->finds.n;
     run_calls(x);
@@ -371,6 +392,21 @@ static void print_finds(const Extremes *x)
     }
 }
 
+static bool set_flag(Extremes *x, const char *word)
+{
+    const struct {
+        const char *word;
+        bool *to;
+    } flags[] = { { "--gradients", &x->gradients },
+                  { "--open", &x->open },
+                  { "--float16", &x->float16 },
+                  { "--fuse", &x->fuse } };
+    for (size_t i = 0; i < COUNT(flags); i++)
+        if (strcmp(flags[i].word, word) == 0)
+            return *flags[i].to = true;
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     void *shared = mmap(NULL, sizeof(Told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -384,8 +420,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++)
         if (strcmp(argv[i], "--share") == 0 && i + 1 < argc) {
             x.share = strtoull(argv[++i], NULL, 10);
-        } else if (strcmp(argv[i], "--gradients") == 0) {
-            x.gradients = true;
+        } else if (set_flag(&x, argv[i])) {
+            continue;
         } else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc) {
             x.opset = atoi(argv[++i]);
         } else if (strcmp(argv[i], "--call") == 0 && i + 1 < argc) {
