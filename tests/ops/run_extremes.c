@@ -16,6 +16,7 @@
  *     --open       sizes of inputs have names, but for one that is an extreme
  *     --float16    --weights-type float16
  *     --fuse       --fuse
+ *     --list       print the calls that convert
  *     --call CALL  runs this one, and says what comes of it */
 #include "base/limits.h"
 #include "onnx/dim/dim.h"
@@ -55,7 +56,7 @@ typedef struct Extremes {
     int opset;
     Told *told;
     FILE *report; /* what a child prints */
-    bool gradients, open, float16, fuse, aloud;
+    bool gradients, open, float16, fuse, list, aloud;
 } Extremes;
 
 /* ---- one call, in the child ---- */
@@ -178,6 +179,8 @@ static void judge(Extremes *x, const Attempt *a, bool ok)
     x->told->converted += ok;
     x->told->refused += !ok && a->read;
     x->told->unread += !ok && !a->read;
+    if (x->list && ok)
+        printf("%s\n", a->call);
     if (x->aloud)
         printf("%s: %s\n", ok ? "converted" : "refused", why ? why : "without a text");
     if (e->code == E_BUG)
@@ -400,7 +403,8 @@ static bool set_flag(Extremes *x, const char *word)
     } flags[] = { { "--gradients", &x->gradients },
                   { "--open", &x->open },
                   { "--float16", &x->float16 },
-                  { "--fuse", &x->fuse } };
+                  { "--fuse", &x->fuse },
+                  { "--list", &x->list } };
     for (size_t i = 0; i < COUNT(flags); i++)
         if (strcmp(flags[i].word, word) == 0)
             return *flags[i].to = true;

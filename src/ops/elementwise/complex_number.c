@@ -72,7 +72,8 @@ static Ox size2(Op *op, Z a)
     return sum(op, rr, ii);
 }
 
-/* a conj(b) / |b|^2, both divided by b's larger part first, so that nothing overflows */
+/* a conj(b) / |b|^2, both divided by b's larger part first, so that nothing overflows; a / 0 is
+ * what each part of a divided by 0 is */
 Z z_div(Op *op, Z a, Z b)
 {
     Ox x = ox(op, "Abs", b.re);
@@ -82,11 +83,11 @@ Z z_div(Op *op, Z a, Z b)
     Ox one = number_like(op, 1, most);
     Ox none = ox(op, "Equal", most, zero);
     Ox by = ox(op, "Where", none, one, most);
-    Ox c = over(op, b.re, by);
+    Ox c = ox(op, "Where", none, one, over(op, b.re, by));
     Ox d = over(op, b.im, by);
     Z unit = { c, d };
     Z top = z_mul(op, a, z_conj(op, unit));
-    Ox bottom = times(op, size2(op, unit), by);
+    Ox bottom = times(op, size2(op, unit), most);
     Ox re = over(op, top.re, bottom);
     Ox im = over(op, top.im, bottom);
     return (Z){ re, im };
@@ -207,29 +208,35 @@ Z z_tanh(Op *op, Z a)
     return (Z){ re, im };
 }
 
+/* a + by: the imaginary part keeps the sign of its zero, which a sum with 0 loses, and which says
+ * on which side of a branch cut a lies. */
+static Z shifted(Op *op, Z a, double by)
+{
+    return (Z){ sum(op, a.re, number_like(op, by, a.re)), a.im };
+}
+
+static Z negative(Op *op, Z a) { return (Z){ minus(op, a.re), minus(op, a.im) }; }
+
 /* log(a + sqrt(a + 1) sqrt(a - 1)) */
 Z z_acosh(Op *op, Z a)
 {
-    Z one = z_number(op, 1, 0, a.re);
-    Z up = z_sqrt(op, z_add(op, a, one));
-    Z down = z_sqrt(op, z_sub(op, a, one));
+    Z up = z_sqrt(op, shifted(op, a, 1));
+    Z down = z_sqrt(op, shifted(op, a, -1));
     return z_log(op, z_add(op, a, z_mul(op, up, down)));
 }
 
 /* log(a + sqrt(a^2 + 1)) */
 Z z_asinh(Op *op, Z a)
 {
-    Z one = z_number(op, 1, 0, a.re);
-    Z root = z_sqrt(op, z_add(op, z_mul(op, a, a), one));
+    Z root = z_sqrt(op, shifted(op, z_mul(op, a, a), 1));
     return z_log(op, z_add(op, a, root));
 }
 
 /* (log(1 + a) - log(1 - a)) / 2 */
 Z z_atanh(Op *op, Z a)
 {
-    Z one = z_number(op, 1, 0, a.re);
-    Z up = z_log(op, z_add(op, one, a));
-    Z down = z_log(op, z_sub(op, one, a));
+    Z up = z_log(op, shifted(op, a, 1));
+    Z down = z_log(op, shifted(op, negative(op, a), 1));
     Z d = z_sub(op, up, down);
     Ox re = scaled(op, d.re, 0.5);
     Ox im = scaled(op, d.im, 0.5);
@@ -264,7 +271,7 @@ Z z_scale(Op *op, Z a, double by)
     return (Z){ re, im };
 }
 
-/* exp(w log a); 0^0 is 1, 0^w is 0 */
+/* exp(w log a); 0^0 is 1, and by w's real part 0^w is 0, (inf, nan) or (nan, nan) */
 Z z_pow(Op *op, Z a, Z w)
 {
     Z out = z_exp(op, z_mul(op, w, z_log(op, a)));
@@ -272,8 +279,13 @@ Z z_pow(Op *op, Z a, Z w)
     Ox one = number_like(op, 1, a.re);
     Ox a_none = ox(op, "Equal", size2(op, a), zero);
     Ox w_none = ox(op, "Equal", size2(op, w), zero);
-    Ox ones = ox(op, "Where", w_none, one, zero);
-    Ox re = ox(op, "Where", a_none, ones, out.re);
-    Ox im = ox(op, "Where", a_none, zero, out.im);
+    Ox ahead = ox(op, "Greater", w.re, zero);
+    Ox back = ox(op, "Less", w.re, zero);
+    Ox nan = number_like(op, NAN, a.re);
+    Ox other = ox(op, "Where", back, number_like(op, INFINITY, a.re), nan);
+    Ox of_zero = ox(op, "Where", ahead, zero, ox(op, "Where", w_none, one, other));
+    Ox real = ox(op, "Or", ahead, w_none);
+    Ox re = ox(op, "Where", a_none, of_zero, out.re);
+    Ox im = ox(op, "Where", a_none, ox(op, "Where", real, zero, nan), out.im);
     return (Z){ re, im };
 }
