@@ -369,6 +369,8 @@ static bool run_file(Extremes *x, const char *path)
     read_cases(x->cx, text, &cases);
     for (size_t i = 0; i < cases.n; i++) {
         char *opened = x->open ? with_open_sizes(cases.at[i].call) : NULL;
+        if (opened)
+            keep(x, opened);
         extremes_of(opened ? opened : cases.at[i].call, keep, x);
         free(opened);
     }
