@@ -130,6 +130,7 @@ DERIVATIVES = {
     "aten::log1p": ("torch.log1p(x.abs())", POINTS), "aten::special_log1p": ("torch.special.log1p(x.abs())", POINTS),
     "aten::atan2": ("torch.atan2(x, y)", POINTS), "aten::arctan2": ("torch.arctan2(x, y)", POINTS),
     "aten::logaddexp": ("torch.logaddexp(x, y)", POINTS), "aten::logaddexp2": ("torch.logaddexp2(x, y)", POINTS),
+    "aten::_euclidean_dist": ("torch.cdist(x.tanh(), w + 2.0, compute_mode='use_mm_for_euclid_dist')", POINTS),
     "aten::xlogy": ("torch.xlogy(x, y.abs() + 0.125) + torch.xlogy(x, 3.0) + torch.xlogy(2.0, y.abs() + 0.125)", POINTS),
     "aten::special_xlogy": ("torch.special.xlogy(x, y.abs() + 0.125)", POINTS),
     "aten::special_xlog1py": ("torch.special.xlog1py(x, y.abs())", POINTS),

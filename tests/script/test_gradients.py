@@ -4,6 +4,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+from typing import List
 
 import onnx
 import onnxruntime
@@ -389,6 +390,29 @@ def rows_with_a_derivative():
     ask = lambda *what: subprocess.run([oracle.PROGRAM, "ops", *what], stdout=subprocess.PIPE, text=True, check=True).stdout
     names = set(re.findall(r"(?m)^ +(aten::\w+)[.(]", ask()))
     return {n: d for n, d in ((n, ask(n)) for n in sorted(names)) if re.search(r"(?m)^ +derivative ", d)}
+
+
+class Distances(nn.Module):
+    """More than 25 points, each at a distance of 0 from itself."""
+    def forward(self, x, y):
+        x.requires_grad_(True)
+        y.requires_grad_(True)
+        d, e = torch.cdist(x, x), torch.cdist(x, y)
+        found = torch.autograd.grad([(d * d.detach()).sum() + (e * e.detach()).sum() + d.sum() + e.sum()], [x, y])
+        all: List[torch.Tensor] = [d, e]
+        for g in found:
+            if g is not None:
+                all.append(g)
+        return all
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_distances_of_many_points(dtype, tmp_path):
+    """A distance of 0 is a hair, the root of what rounding leaves: 1e-8 of float64, 1e-4 of float32, and a gradient is divided by it."""
+    g = torch.Generator().manual_seed(6)
+    x, y = (torch.randn(n, 3, generator=g, dtype=getattr(torch, dtype)) for n in (30, 8))
+    tolerance = 1e-6 if dtype == "float64" else 1e-2
+    same(Distances(), tmp_path, [(x, y)], "-i", "x:%s[30,3]" % dtype, "-i", "y:%s[8,3]" % dtype, tolerance=tolerance)
 
 
 class NarrowNorm(nn.Module):

@@ -400,8 +400,16 @@ static Ox lower_cosine_similarity(Op *op)
 
 /* sqrt(|x|^2 + |y|^2 - 2 x y): PyTorch computes that for more than 25 vectors, and it rounds
  * otherwise than the norm of a difference. */
-static Ox euclidean_by_product(Op *op, Ox x, Ox y)
+static Ox lower_euclidean_dist(Op *op)
 {
+    Ox x = arg(op, "x1");
+    Ox y = arg(op, "x2");
+    int xr, yr;
+    if (!need_rank(op, x, 2, &xr) || !need_rank(op, y, 2, &yr))
+        return POISON;
+    if (xr < 2 || yr < 2)
+        return op_fail(op, E_VALUE, "_euclidean_dist: matrices are needed, got ranks %d and %d", xr,
+                       yr);
     Axes last_x = last_axis(x);
     Axes last_y = last_axis(y);
     int rank = ox_rank(y);
@@ -423,6 +431,17 @@ static Ox euclidean_by_product(Op *op, Ox x, Ox y)
     Ox square = ox(op, "Max", all, zero);
     return ox(op, "Sqrt", square);
 }
+
+/* By the distance d of x and y each is pulled along x - y by grad / d, and by nothing where they
+ * are the same: sqrt's own derivative is infinite there. */
+#define PULL                                    \
+    "Where(Equal(result, 0), like(0, result), " \
+    "Div(grad, Where(Equal(result, 0), like(1, result), result)))"
+#define PULLED(x, pull, y) \
+    "Sub(Mul(" x ", aten::matmul(" pull ", aten::ones_like(" y "))), aten::matmul(" pull ", " y "))"
+#define OF_DISTANCES                                                                            \
+    "x1 = " PULLED("x1", PULL, "x2") " x2 = " PULLED("x2", "aten::transpose(" PULL ", -2, -1)", \
+                                                     "x1")
 
 static bool more_than(Dim d, int64_t n)
 {
@@ -448,8 +467,11 @@ static Ox lower_cdist(Op *op)
                        dim_text(op->cx, ox_dim(y, yr - 1))->s);
     int64_t mode = arg_given(op, "compute_mode") ? arg_int(op, "compute_mode") : 0;
     bool many = more_than(ox_dim(x, xr - 2), 25) || more_than(ox_dim(y, yr - 2), 25);
-    if (p == 2 && (mode == 1 || (mode == 0 && many)))
-        return euclidean_by_product(op, x, y);
+    if (p == 2 && (mode == 1 || (mode == 0 && many))) {
+        const Value args[] = { arg_value(op, "x1"), arg_value(op, "x2") };
+        Value v = call_op(op, "aten::_euclidean_dist", args, 2);
+        return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    }
     Ox rows = unsqueeze_axis(op, x, xr - 1);
     Ox columns = unsqueeze_axis(op, y, yr - 2);
     Ox away = ox(op, "Sub", rows, columns);
@@ -566,6 +588,8 @@ OP_ROWS(norm)
           "keepdim=False) -> Tensor");
     LOWER(lower_cosine_similarity, NULL, PLAIN,
           "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor");
+    LOWER(lower_euclidean_dist, NULL, PLAIN,
+          "aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", .derivative = OF_DISTANCES);
     LOWER(lower_cdist, NULL, PLAIN,
           "aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor");
     LOWER(lower_cdist, NULL, PLAIN,
