@@ -859,3 +859,9 @@ Value call_op(Op *op, const char *name, const Value *args, size_t n)
         named[i] = (OpArg){ .v = args[i] };
     return op_call(op->g, str_of(op->cx, name), NULL, named, n, NULL, 0);
 }
+
+Ox call_ox(Op *op, const char *name, const Value *args, size_t n)
+{
+    Value v = call_op(op, name, args, n);
+    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+}

@@ -315,6 +315,8 @@ Value result_list(Op *op, const Ox *at, size_t n);
 /* Call another operator from a lowering, with finished values: `call_op(op, "aten::softmax", args,
  * n)`. The result's promotion is its own row's. */
 Value call_op(Op *op, const char *name, const Value *args, size_t n);
+/* The same of an operator that gives one tensor. */
+Ox call_ox(Op *op, const char *name, const Value *args, size_t n);
 
 /* PyTorch's result type of two; DT_NONE when there is none. Categories and priorities:
  * promote.c. */

@@ -260,8 +260,7 @@ static Ox lower_nan_to_num(Op *op)
     for (int i = 0; i < 2; i++) {
         Value args[] = { val_tensor(op->cx, out[i]), arg_value(op, "nan"), arg_value(op, "posinf"),
                          arg_value(op, "neginf") };
-        Value v = val_ok(args[0]) ? call_op(op, "aten::nan_to_num", args, COUNT(args)) : args[0];
-        out[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+        out[i] = call_ox(op, "aten::nan_to_num", args, COUNT(args));
     }
     return z_joined(op, (Z){ out[0], out[1] });
 }
@@ -424,8 +423,7 @@ static Z z_matmul(Op *op, const char *name, Z a, Z b)
     Ox right[4] = { b.re, b.im, b.im, b.re };
     for (int i = 0; i < 4; i++) {
         Value args[] = { val_tensor(op->cx, left[i]), val_tensor(op->cx, right[i]) };
-        Value v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, name, args, 2) : val_poison();
-        out[i] = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+        out[i] = call_ox(op, name, args, 2);
     }
     Ox re = less(op, out[0], out[1]);
     Ox im = sum(op, out[2], out[3]);

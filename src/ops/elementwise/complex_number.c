@@ -17,9 +17,7 @@ Ox part_zeros(Op *op, Ox a)
 Ox z_angle(Op *op, Ox y, Ox x)
 {
     Value args[] = { val_tensor(op->cx, y), val_tensor(op->cx, x) };
-    Value v = val_ok(args[0]) && val_ok(args[1]) ? call_op(op, "aten::atan2", args, 2)
-                                                 : val_poison();
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return call_ox(op, "aten::atan2", args, 2);
 }
 
 Z z_parts(Op *op, Ox v)

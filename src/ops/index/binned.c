@@ -23,12 +23,6 @@ static Ox borders_passed(Op *op, Ox borders, Ox values)
                   &(Axes){ .n = 1, .at = { own > rank ? own : rank } }, false);
 }
 
-static Ox called(Op *op, const char *name, const Value *args, size_t n)
-{
-    Value v = ctx_failed(op->cx) ? val_poison() : call_op(op, name, args, n);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
-}
-
 /* ---- segments ---- */
 
 typedef enum { SEGMENT_SUM, SEGMENT_MEAN, SEGMENT_MAX, SEGMENT_MIN, SEGMENT_PROD } SegmentHow;
@@ -156,7 +150,7 @@ static Ox scattered(Op *op, const Segments *s, Ox numbers, Ox start, Ox x, const
     const Value args[] = { val_tensor(op->cx, filled), val_int(s->axis),
                            val_tensor(op->cx, numbers), val_tensor(op->cx, x),
                            val_str(str_of(op->cx, how)) };
-    Ox all = called(op, "aten::scatter_reduce", args, COUNT(args));
+    Ox all = call_ox(op, "aten::scatter_reduce", args, COUNT(args));
     return slice_axis(op, all, s->axis, dim_of(op, 0), s->count, 1);
 }
 
@@ -417,7 +411,7 @@ static Ox counted(Op *op, const Histogram *h)
         return POISON;
     const Value args[] = { val_tensor(op->cx, empty), val_int(0), val_tensor(op->cx, numbers),
                            val_tensor(op->cx, each) };
-    Ox sums = slice_axis(op, called(op, "aten::scatter_add", args, COUNT(args)), 0, dim_of(op, 0),
+    Ox sums = slice_axis(op, call_ox(op, "aten::scatter_add", args, COUNT(args)), 0, dim_of(op, 0),
                          dim_of(op, all), 1);
     Ox counts = reshape_to(op, sums, dims, h->axes);
     return arg_bool(op, "density") ? density(op, h, counts) : counts;

@@ -26,12 +26,6 @@ typedef struct Equation {
     int dots;
 } Equation;
 
-static Ox called(Op *op, const char *name, const Value *args, size_t n)
-{
-    Value v = call_op(op, name, args, n);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
-}
-
 /* ---- the equation ---- */
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -167,7 +161,7 @@ static void take_diagonals(Op *op, Term *t)
                          "einsum takes the diagonal of two axes"))
             return;
         Value args[] = { val_tensor(op->cx, t->x), val_int(0), val_int(i), val_int(k) };
-        t->x = called(op, "aten::diagonal_copy", args, 4);
+        t->x = call_ox(op, "aten::diagonal_copy", args, 4);
         drop_label(t, k);
         drop_label(t, i);
         size_t n = strlen(t->at);
@@ -203,7 +197,7 @@ static void sum_own(Op *op, Term *t, const char *other, const char *keep, bool a
     if (n == 0 || !ox_ok(t->x))
         return;
     Value args[] = { val_tensor(op->cx, t->x), val_list(op->cx, dims, n, "int") };
-    t->x = called(op, "aten::sum", args, 2);
+    t->x = call_ox(op, "aten::sum", args, 2);
     memcpy(t->at, left, sizeof left);
 }
 
@@ -361,7 +355,7 @@ static Ox outer_product(Op *op, Ox a, int n_right, Ox b, int n_batch, int n_left
         b = ox(op, "Unsqueeze", b, axes);
     }
     Value args[] = { val_tensor(op->cx, a), val_tensor(op->cx, b) };
-    return called(op, "aten::mul", args, 2);
+    return call_ox(op, "aten::mul", args, 2);
 }
 
 /* [batch, left, inner] x [batch, inner, right], each group but batch made one axis. */
@@ -377,7 +371,7 @@ static Ox inner_product(Op *op, Ox a, Ox b, const char *batch, const char *left,
     dims_of(op, size, right, true, dims + n + 1);
     b = reshape_to(op, b, dims, n + 2);
     Value args[] = { val_tensor(op->cx, a), val_tensor(op->cx, b) };
-    Ox product = called(op, "aten::matmul", args, 2);
+    Ox product = call_ox(op, "aten::matmul", args, 2);
     n += dims_of(op, size, left, false, dims + n);
     n += dims_of(op, size, right, false, dims + n);
     return reshape_to(op, product, dims, n);

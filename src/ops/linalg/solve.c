@@ -150,8 +150,7 @@ static Ox product(Op *op, Ox x)
     if (!ox_is_complex(x))
         return matrix_reduce(op, "ReduceProd", x, 1, true);
     Value args[] = { val_tensor(op->cx, x), val_int(-1), val_bool(true) };
-    Value v = call_op(op, "aten::prod", args, COUNT(args));
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return call_ox(op, "aten::prod", args, COUNT(args));
 }
 
 /* determinant() of a matrix that is not written out. */
@@ -235,8 +234,7 @@ static Ox lower_logdet(Op *op)
     if (!determinant(op, matrix_arg(op), &det, NULL))
         return POISON;
     Value of = val_tensor(op->cx, det);
-    Value v = call_op(op, "aten::log", &of, 1);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return call_ox(op, "aten::log", &of, 1);
 }
 
 /* ---- inverses and systems of equations ---- */

@@ -156,8 +156,7 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
     if (a->dropout > 0) {
         const Value args[3] = { val_tensor(op->cx, weights), val_float(a->dropout),
                                 val_bool(true) };
-        Value v = ox_ok(weights) ? call_op(op, "aten::dropout", args, 3) : val_poison();
-        weights = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+        weights = call_ox(op, "aten::dropout", args, 3);
     }
     return a->seeing ? ox(op, "Mul", weights, a->seeing) : weights;
 }
@@ -341,8 +340,7 @@ static Value lower__scaled_dot_product_attention(Op *op)
 static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
 {
     Value args[3] = { val_tensor(op->cx, x), val_tensor(op->cx, weight), val_tensor(op->cx, bias) };
-    Value v = call_op(op, "aten::linear", args, 3);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return call_ox(op, "aten::linear", args, 3);
 }
 
 /* Rows from * embed to to * embed of a packed weight or bias. */

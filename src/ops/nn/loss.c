@@ -320,8 +320,7 @@ static Ox lower_cosine_embedding(Op *op)
 static Ox distance(Op *op, const char *a, const char *b)
 {
     Value args[] = { arg_value(op, a), arg_value(op, b), arg_value(op, "p"), arg_value(op, "eps") };
-    Value v = call_op(op, "aten::pairwise_distance", args, COUNT(args));
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return call_ox(op, "aten::pairwise_distance", args, COUNT(args));
 }
 
 /* max(0, margin + |anchor - positive| - |anchor - negative|); swap: the negative's distance is that

@@ -17,7 +17,7 @@ static Ox clamped(Op *op, Ox y, Value low, Value high)
     if (low.tag == V_NONE && high.tag == V_NONE)
         return y;
     const Value args[] = { val_tensor(op->cx, y), low, high };
-    return called(op, "aten::clamp", args, 3);
+    return call_ox(op, "aten::clamp", args, 3);
 }
 
 /* The convolution of argument X with a context's items: weight, bias, stride, padding, then
@@ -29,7 +29,7 @@ static Ox run_conv(Op *op, const Value *item, bool transposed)
     Value output_padding = transposed ? item[4] : val_list(op->cx, none, 2, "int");
     const Value args[] = { arg_value(op, "X"),   item[0],        item[1], item[2], item[3], rest[0],
                            val_bool(transposed), output_padding, rest[1] };
-    return called(op, "aten::convolution", args, COUNT(args));
+    return call_ox(op, "aten::convolution", args, COUNT(args));
 }
 
 static Ox lower_run(Op *op)
@@ -40,7 +40,7 @@ static Ox lower_run(Op *op)
         return op_refuse(op, "a context of a form that is not known");
     const Value *item = state.tuple->at;
     const Value linear[] = { arg_value(op, "X"), item[0], item[1] };
-    Ox y = n == LINEAR ? called(op, "aten::linear", linear, 3)
+    Ox y = n == LINEAR ? call_ox(op, "aten::linear", linear, 3)
                        : run_conv(op, item, n == TRANSPOSED);
     return ox_ok(y) ? clamped(op, y, item[n], item[n + 1]) : POISON;
 }
@@ -79,7 +79,7 @@ static Ox lower_mkldnn_convolution(Op *op)
         return POISON;
     Value no_extra = val_list(op->cx, none, rank > 4 ? 3 : 2, "int");
     const Value args[] = { a[0], a[1], a[2], a[3], a[4], a[5], val_bool(false), no_extra, a[6] };
-    return called(op, "aten::convolution", args, COUNT(args));
+    return call_ox(op, "aten::convolution", args, COUNT(args));
 }
 
 #define CONTEXT(name) "__torch__.torch.classes.xnnpack." name "OpContext"

@@ -148,8 +148,7 @@ static Ox linear(Op *op, Ox x, Ox weight, Ox bias)
         return POISON;
     const Value args[3] = { val_tensor(op->cx, x), val_tensor(op->cx, weight),
                             bias ? val_tensor(op->cx, bias) : val_none() };
-    Value v = call_op(op, "aten::linear", args, 3);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+    return call_ox(op, "aten::linear", args, 3);
 }
 
 typedef struct State {

@@ -250,12 +250,6 @@ static Ox lower_int_repr(Op *op)
 
 /* ---- calls on floats ---- */
 
-Ox called(Op *op, const char *name, const Value *args, size_t n)
-{
-    Value v = call_op(op, name, args, n);
-    return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
-}
-
 Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point)
 {
     if (!ox_ok(y))
@@ -389,7 +383,7 @@ static Value lower_quantized_cat(Op *op)
     for (int64_t i = 0; i < list.tuple->n; i++)
         at[i] = val_tensor(op->cx, dequantized_arg(op, list.tuple->at[i]));
     const Value args[] = { val_list(op->cx, at, list.tuple->n, "Tensor"), arg_value(op, "dim") };
-    Ox y = called(op, "aten::cat", args, 2);
+    Ox y = call_ox(op, "aten::cat", args, 2);
     y = op->row->datum ? ox(op, "Relu", y) : y;
     if (arg_given(op, "scale"))
         return requantized(op, y, first, "scale", "zero_point");
@@ -413,7 +407,7 @@ static Value lower_quantized_as_float(Op *op)
         args[n++] = v;
     }
     Value x = op->call->arg[0];
-    Ox y = called(op, op->row->text, args, n);
+    Ox y = call_ox(op, op->row->text, args, n);
     if (has_param(op, "output_scale"))
         return requantized(op, y, x, "output_scale", "output_zero_point");
     if (x.tag == V_TENSOR && x.t->kind == QUANT)
@@ -459,7 +453,7 @@ static Value lower_quantized_batch_norm(Op *op)
                            val_float(0),
                            arg_value(op, "eps"),
                            val_bool(true) };
-    Ox y = called(op, "aten::batch_norm", args, COUNT(args));
+    Ox y = call_ox(op, "aten::batch_norm", args, COUNT(args));
     y = op->row->text ? ox(op, op->row->text, y) : y;
     return requantized(op, y, x, "output_scale", "output_zero_point");
 }
@@ -477,7 +471,7 @@ static Value lower_quantized_instance_norm(Op *op)
                            val_float(0),
                            arg_value(op, "eps"),
                            val_bool(true) };
-    Ox y = called(op, "aten::instance_norm", args, COUNT(args));
+    Ox y = call_ox(op, "aten::instance_norm", args, COUNT(args));
     return requantized(op, y, x, "output_scale", "output_zero_point");
 }
 

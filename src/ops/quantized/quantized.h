@@ -37,8 +37,6 @@ Ox weight_in_blocks(Op *op, Ox codes, Ox scales, int64_t block);
 Ox fake_quantize(Op *op, Ox x, Ox scale, Ox zero_point, int axis, int64_t least, int64_t most,
                  Ox *within);
 
-/* The tensor that operator `name` gives for these arguments. */
-Ox called(Op *op, const char *name, const Value *args, size_t n);
 /* y quantised with the scale and zero point that these parameters give, in like's stored type. */
 Value requantized(Op *op, Ox y, Value like, const char *scale, const char *zero_point);
 

@@ -233,7 +233,7 @@ static Ox packed_conv(Op *op, Ox x, const QuantInfo *of_x)
     const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w),  c.bias,
                            c.list[STRIDE],        c.list[PADDING],        c.list[DILATION],
                            val_bool(c.flags & 1), c.list[OUTPUT_PADDING], val_int(c.groups) };
-    Ox y = called(op, "aten::convolution", args, COUNT(args));
+    Ox y = call_ox(op, "aten::convolution", args, COUNT(args));
     return flat ? ox(op, "Squeeze", y, axes) : y;
 }
 
@@ -290,7 +290,7 @@ static Ox linear_beside(Op *op, Ox x, Value state, const QuantInfo *of_x)
     if (!ox_ok(x) || !ox_ok(w))
         return POISON;
     const Value args[] = { val_tensor(op->cx, x), val_tensor(op->cx, w), packed_item(state, 1) };
-    return called(op, "aten::linear", args, 3);
+    return call_ox(op, "aten::linear", args, 3);
 }
 
 Ox packed_linear(Op *op, Ox x, Value state) { return linear_beside(op, x, state, NULL); }

@@ -469,8 +469,7 @@ static Ox lower_cdist(Op *op)
     bool many = more_than(ox_dim(x, xr - 2), 25) || more_than(ox_dim(y, yr - 2), 25);
     if (p == 2 && (mode == 1 || (mode == 0 && many))) {
         const Value args[] = { arg_value(op, "x1"), arg_value(op, "x2") };
-        Value v = call_op(op, "aten::_euclidean_dist", args, 2);
-        return v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
+        return call_ox(op, "aten::_euclidean_dist", args, 2);
     }
     Ox rows = unsqueeze_axis(op, x, xr - 1);
     Ox columns = unsqueeze_axis(op, y, yr - 2);

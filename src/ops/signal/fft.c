@@ -589,9 +589,8 @@ static Ox centred(Op *op, Ox x, int64_t n_fft)
     Value three = val_tensor(op->cx, unsqueeze_axis(op, x, 1));
     Value sides[] = { val_int(n_fft / 2), val_int(n_fft / 2) };
     Value args[] = { three, val_list(op->cx, sides, 2, "int"), val_str(arg_str(op, "pad_mode")) };
-    Value v = val_ok(three) ? call_op(op, "aten::pad", args, 3) : three;
+    Ox padded = call_ox(op, "aten::pad", args, 3);
     Ox axes = ints(op, 1);
-    Ox padded = v.tag == V_TENSOR ? tensor_read(op->g, v.t) : POISON;
     return ox(op, "Squeeze", padded, axes);
 }
 
