@@ -22,7 +22,10 @@ enum {
     WINDOW = 16 << 10,
     WINDOW_LEAST = 4 << 10,
     WINDOW_READ = 2 << 10,
+    LARGE_WINDOW = 640 << 10,
+    LARGE_WINDOW_READ = 64 << 10,
     SPARE = 16 << 20,
+    AHEAD = 32,               /* bytes of those that are computed beyond what is asked for */
     COMPUTED = 16 << 10,      /* results of recipes of up to this size are kept .. */
     COMPUTED_AGAIN = 1 << 20, /* .. of up to this one where they are asked for again .. */
     COMPUTED_MOST = 16 << 20, /* .. as long as all of them are no larger */
@@ -156,34 +159,73 @@ static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
  * follows the other, little where there is a large weight between them. */
 static size_t window_size(const Source *s, uint64_t at)
 {
+    const FileWindow *w = &s->small;
     size_t n = WINDOW_LEAST;
-    if (at >= s->window_at && at - s->window_at <= 2 * s->window_n)
-        while (n <= s->window_n && n < WINDOW)
+    if (at >= w->at && at - w->at <= 2 * w->n)
+        while (n <= w->n && n < WINDOW)
             n *= 2;
     return s->size - at < n ? (size_t)(s->size - at) : n;
 }
 
+static bool window_has(const FileWindow *w, uint64_t at, size_t n)
+{
+    return at >= w->at && at - w->at <= w->n && n <= w->n - (at - w->at);
+}
+
+static bool move_window(Ctx *cx, const Source *s, FileWindow *w, uint64_t at, size_t n)
+{
+    w->n = 0;
+    if (!w->room || !read_straight(cx, s, at, w->room, n))
+        return false;
+    w->at = at;
+    w->n = n;
+    return true;
+}
+
 /* Headers and small weights lie side by side in an archive: a small read takes what follows
  * along. */
+static bool read_small(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    FileWindow *w = &s->small;
+    if (!window_has(w, at, n)) {
+        keep_begin(cx);
+        w->room = w->room ? w->room : new_array(cx, uint8_t, WINDOW);
+        keep_end(cx);
+        if (!move_window(cx, s, w, at, window_size(s, at)))
+            return false;
+    }
+    memcpy(out, w->room + (at - w->at), n);
+    return true;
+}
+
+/* The mean of some rows of a weight, their variance, and what is computed of the three are three
+ * readers of the same rows (keep_computed). Reads that do not lie one behind the other are not
+ * worth a window: then it is empty, and lies where the last one ended. */
+static bool read_large(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    FileWindow *w = &s->large;
+    if (!window_has(w, at, n)) {
+        bool near = at <= w->at + w->n && at + (w->n ? LARGE_WINDOW : 0) >= w->at;
+        if (near && !w->room)
+            w->room = pages_new(0, LARGE_WINDOW);
+        if (!near || !w->room) {
+            *w = (FileWindow){ w->room, at + n, 0 };
+            return read_straight(cx, s, at, out, n);
+        }
+        uint64_t left = s->size - at;
+        if (!move_window(cx, s, w, at, left < LARGE_WINDOW ? (size_t)left : LARGE_WINDOW))
+            return false;
+    }
+    memcpy(out, w->room + (at - w->at), n);
+    return true;
+}
+
 static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    if (n > WINDOW_READ)
-        return read_straight(cx, s, at, out, n);
-    if (at < s->window_at || at - s->window_at > s->window_n ||
-        n > s->window_n - (at - s->window_at)) {
-        keep_begin(cx);
-        uint8_t *window = s->window ? s->window : new_array(cx, uint8_t, WINDOW);
-        keep_end(cx);
-        size_t ahead = window_size(s, at);
-        s->window_n = 0;
-        s->window = window;
-        if (!window || !read_straight(cx, s, at, window, ahead))
-            return false;
-        s->window_at = at;
-        s->window_n = ahead;
-    }
-    memcpy(out, s->window + (at - s->window_at), n);
-    return true;
+    if (n <= WINDOW_READ)
+        return read_small(cx, s, at, out, n);
+    return n <= LARGE_WINDOW_READ ? read_large(cx, s, at, out, n)
+                                  : read_straight(cx, s, at, out, n);
 }
 
 /* The inflater of one deflated source, standing at byte `at` of what it gives. */
@@ -353,25 +395,38 @@ static bool compute(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, uint64_
     return ok || ctx_failed(cx) ? ok : fail(cx, E_BUG, "a recipe gave up without an error");
 }
 
-/* A recipe of a few bytes may need a large weight, and several others ask for it (the mean of a
- * weight): it is computed once, and kept. A larger one is kept when it is computed as a whole for
- * the second time, as those that read it part by part would do so for each part, and those that
- * read these in turn for each of theirs. False: it is not kept, or after an error. */
-static bool keep_computed(Ctx *cx, const Source *s)
+static bool begin_to_keep(Ctx *cx, Source *s)
 {
-    if (s->mem)
-        return true;
     if (s->size > (s->computed ? COMPUTED_AGAIN : COMPUTED) || cx->computed > COMPUTED_MOST) {
-        MUTABLE(Source, s)->computed |= !s->part;
+        s->computed |= !s->part;
         return false;
     }
     keep_begin(cx);
-    uint8_t *all = new_array(cx, uint8_t, s->size);
+    s->mem = new_array(cx, uint8_t, s->size);
     keep_end(cx);
-    if (!all || !compute(cx, s, 0, all, s->size))
+    cx->computed += s->mem ? s->size : 0;
+    return s->mem;
+}
+
+/* A recipe of a few bytes may need a large weight, and several others ask for it (the mean of a
+ * weight): it is computed once, and kept. A larger one is kept when it is computed as a whole for
+ * the second time, as those that read it part by part would do so for each part, and those that
+ * read these in turn for each of theirs.
+ *
+ * Where parts can be computed it is no more than the first `upto` bytes and a few ahead: who asks
+ * for the mean of one row after the other reads the same rows then, which are in the cache. False:
+ * it is not kept, or after an error. */
+static bool keep_computed(Ctx *cx, Source *s, uint64_t upto)
+{
+    if (!s->mem && !begin_to_keep(cx, s))
         return false;
-    MUTABLE(Source, s)->mem = all;
-    cx->computed += s->size;
+    if (s->known >= upto)
+        return true;
+    upto = (upto + AHEAD - 1) / AHEAD * AHEAD;
+    uint64_t n = (s->part && upto < s->size ? upto : s->size) - s->known;
+    if (!compute(cx, s, s->known, MUTABLE(uint8_t, s->mem + s->known), n))
+        return false;
+    s->known += n;
     return true;
 }
 
@@ -392,7 +447,7 @@ static uint8_t *recipe_run(Ctx *cx, const Source *s)
 
 static bool read_recipe(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    if (keep_computed(cx, s)) {
+    if (keep_computed(cx, MUTABLE(Source, s), at + n)) {
         memcpy(out, s->mem + at, n);
         return true;
     }
@@ -478,9 +533,12 @@ void sources_close(Ctx *cx)
 {
     while (cx->inflate)
         inflate_close(&cx->inflate);
-    for (Source *s = cx->sources; s; s = s->next)
+    for (Source *s = cx->sources; s; s = s->next) {
+        if (s->large.room)
+            pages_free(s->large.room, 0, LARGE_WINDOW);
         if (s->fd != SYS_NONE)
             sys_close(s->fd);
+    }
     cx->sources = NULL;
     while (cx->n_spare)
         pages_free(cx->spare[--cx->n_spare], 0, SPARE);

@@ -310,31 +310,69 @@ static void room_is_made_for_what_is_expected(void **state)
 }
 #endif
 
-/* In order, here and there, and behind a piece that the end of the file has cut. */
-static void small_reads_give_the_bytes_of_their_place(void **state)
+/* In order, again, here and there, and behind a piece that the end of the file has cut. */
+static void reads_of(size_t most, size_t size)
 {
-    (void)state;
-    enum { SIZE = 100000, MOST = 2048 };
-    uint8_t got[MOST];
-    uint8_t *all = pattern(SIZE);
+    uint8_t *got = malloc(most);
+    uint8_t *all = pattern(size);
     char *dir = folder();
     Ctx *cx = ctx_new();
-    Source *s = file_source(cx, dir, all, SIZE);
+    Source *s = file_source(cx, dir, all, size);
     uint32_t x = 1;
     uint64_t at = 0;
     for (int i = 0; i < 5000; i++) {
         x = x * 1664525 + 1013904223;
-        size_t n = (x >> 16) % MOST + 1;
+        size_t n = (x >> 16) % most + 1;
         if (i % 7 == 0)
-            at = (x >> 8) % SIZE;
-        if (at + n > SIZE)
-            at = SIZE - n;
+            at = (x >> 8) % size;
+        if (i % 11 == 0)
+            at -= at < 4 * most ? at : 4 * most;
+        if (at + n > size)
+            at = size - n;
         memset(got, 0, n);
-        assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, at, got, n));
+        assert_true(bytes_read(cx, (Bytes){ s, 0, size }, at, got, n));
         assert_memory_equal(got, all + at, n);
-        at += n + (i % 5 == 0 ? 3000 : 0);
+        at += n + (i % 5 == 0 ? most * 3 / 2 : 0);
     }
     ctx_free(cx);
+    free(got);
+    free(all);
+    remove_folder(dir);
+}
+
+static void small_reads_give_the_bytes_of_their_place(void **state)
+{
+    (void)state;
+    reads_of(2 << 10, 100000);
+    reads_of(64 << 10, 3000000);
+    reads_of(100 << 10, 3000000);
+}
+
+/* Three that go through the rows of a weight side by side, as its mean, variance and result do,
+ * read the file about once: what they are given stays theirs when it becomes shorter behind them.
+ */
+static void readers_side_by_side_share_what_they_read(void **state)
+{
+    (void)state;
+    enum { SIZE = 8 << 20, ROWS = 256 << 10, READ = 16 << 10 };
+    static uint8_t got[READ];
+    uint8_t *all = pattern(SIZE);
+    char *dir = folder();
+    Ctx *cx = ctx_new();
+    Source *s = file_source(cx, dir, all, SIZE);
+    char *path = path_in(dir, "in");
+    uint64_t readable = 0;
+    for (uint64_t row = 0; row < ROWS; row += READ)
+        assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, row, got, READ));
+    assert_int_equal(truncate(path, 0), 0);
+    while (readable < SIZE && bytes_read(cx, (Bytes){ s, 0, SIZE }, readable, got, READ)) {
+        assert_memory_equal(got, all + readable, READ);
+        readable += READ;
+    }
+    assert_in_range(readable, ROWS, SIZE - READ);
+    assert_string_equal(cx->error.text->s, "the file became shorter while it was read");
+    ctx_free(cx);
+    free(path);
     free(all);
     remove_folder(dir);
 }
@@ -403,6 +441,22 @@ static void a_part_is_computed_alone(void **state)
     assert_int_equal(computed, sizeof at + size);
 }
 
+/* Who asks for one item after the other gets it from what was computed, a few items ahead. */
+static void small_parts_are_computed_as_far_as_they_are_asked_for(void **state)
+{
+    Ctx *cx = *state;
+    uint64_t computed = 0;
+    uint32_t item;
+    enum { SIZE = 4 << 10 };
+    Source *s = source_parts(cx, count_up, 4, &computed, SIZE);
+    for (uint64_t at = 0; at < SIZE; at += 4) {
+        assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, at, &item, 4) && item == at / 4);
+        assert_in_range(computed, at + 4, at + 64);
+    }
+    assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, 400, &item, 4) && item == 100);
+    assert_int_equal(computed, SIZE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,9 +468,11 @@ int main(void)
         TEST(a_large_copy_has_the_bytes),
         TEST(a_large_copy_fits_a_pipe),
         TEST(small_reads_give_the_bytes_of_their_place),
+        TEST(readers_side_by_side_share_what_they_read),
         TEST(what_is_not_a_file_is_named),
         TEST(a_small_recipe_runs_once),
         TEST(a_part_is_computed_alone),
+        TEST(small_parts_are_computed_as_far_as_they_are_asked_for),
         TEST(what_is_written_is_told_by_its_bytes),
 #ifdef __linux__
         TEST(room_is_made_for_what_is_expected),

@@ -232,13 +232,14 @@ const FoldParts *fold_parts(Node *n)
 
 /* ---- how ---- */
 
-/* All items of a small input; NULL: it is large, or there is no memory. */
+/* All items of a small input; NULL: it is large, or is computed as far as it is asked for, or there
+ * is no memory. */
 static const uint8_t *small_input(Ctx *cx, const FoldParts *p, int i)
 {
     PartInput *in = MUTABLE(PartInput, &p->in[i]);
     const Const *k = p->node->in[i]->k;
     int64_t numel = const_numel(k);
-    if (in->small || numel > SMALL_ITEMS)
+    if (in->small || numel > SMALL_ITEMS || k->bytes.src->part)
         return in->small;
     size_t bytes = (size_t)numel * item_size(k->dtype);
     keep_begin(cx);
