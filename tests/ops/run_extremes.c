@@ -17,12 +17,16 @@
  *     --float16    --weights-type float16
  *     --fuse       --fuse
  *     --list       print the calls that convert
+ *     --cases      the cases' own calls alone
+ *     --emit DIR   writes DIR/K.onnx of each call that converts, and prints K, the call, and how
+ *                  many results it has: gradients are the outputs behind them
  *     --call CALL  runs this one, and says what comes of it */
 #include "base/limits.h"
 #include "onnx/dim/dim.h"
 #include "onnx/wire/model_file.h"
 #include "ops/case_reader.h"
 #include "ops/extremes.h"
+#include "plain_file.h"
 #include "tidy/tidy.h"
 #include "value/autograd.h"
 
@@ -56,7 +60,8 @@ typedef struct Extremes {
     int opset;
     Told *told;
     FILE *report; /* what a child prints */
-    bool gradients, open, float16, fuse, list, aloud;
+    bool gradients, open, float16, fuse, list, cases, aloud;
+    const char *emit; /* a folder; NULL: models are made and forgotten */
 } Extremes;
 
 /* ---- one call, in the child ---- */
@@ -67,6 +72,7 @@ typedef struct Attempt {
     const char *call;
     const Extremes *x;
     bool read;
+    size_t results;
 } Attempt;
 
 static bool swallow(void *user, const void *p, size_t n)
@@ -87,7 +93,7 @@ static bool require_all(Graph *g, const Reader *r)
     return true;
 }
 
-/* The gradients of all results together, behind the results. */
+/* The gradients of all results together, behind the results: one for each leaf, or None. */
 static bool add_gradients(Graph *g, Values *got)
 {
     VEC(Ox) y = { 0 }, dy = { 0 };
@@ -105,8 +111,7 @@ static bool add_gradients(Graph *g, Values *got)
         !gradients(g, (OxList)LIST(y), (OxList)LIST(dy), x, autograd_tape(g->cx), dx))
         return !failure(g->cx);
     for (size_t i = 0; i < x.n; i++)
-        if (dx[i])
-            vec_push(g->cx, got, val_tensor(g->cx, dx[i]));
+        vec_push(g->cx, got, dx[i] ? val_tensor(g->cx, dx[i]) : val_none());
     return true;
 }
 
@@ -125,6 +130,7 @@ static bool convert(void *arg)
     if (failure(a->cx))
         return false;
     flatten(a->cx, v, &got);
+    a->results = got.n;
     if (a->x->gradients && !add_gradients(a->g, &got))
         return false;
     TidyOptions o = { .opset = a->g->target, .target_ort = true, .fuse = a->x->fuse };
@@ -133,6 +139,9 @@ static bool convert(void *arg)
         return !failure(a->cx);
     ModelInfo info = { .opset = a->g->target, .graph_name = str_of(a->cx, "case") };
     info.most_weights = 50000000;
+    if (a->x->emit)
+        return write_plain(a->g, &info,
+                           str_fmt(a->cx, "%s/%zu.onnx", a->x->emit, a->x->told->at)->s);
     Sink sink = { .fd = SYS_NONE, .write = swallow };
     return wire_write(a->cx, a->g, &info, &sink, NULL, NULL);
 }
@@ -181,6 +190,8 @@ static void judge(Extremes *x, const Attempt *a, bool ok)
     x->told->unread += !ok && !a->read;
     if (x->list && ok)
         printf("%s\n", a->call);
+    if (x->emit && ok)
+        printf("%zu\t%zu\t%s\n", x->told->at, a->results, a->call);
     if (x->aloud)
         printf("%s: %s\n", ok ? "converted" : "refused", why ? why : "without a text");
     if (e->code == E_BUG)
@@ -369,9 +380,10 @@ static bool run_file(Extremes *x, const char *path)
     read_cases(x->cx, text, &cases);
     for (size_t i = 0; i < cases.n; i++) {
         char *opened = x->open ? with_open_sizes(cases.at[i].call) : NULL;
-        if (opened)
-            keep(x, opened);
-        extremes_of(opened ? opened : cases.at[i].call, keep, x);
+        if (opened || x->cases)
+            keep(x, opened ? opened : cases.at[i].call);
+        if (!x->cases)
+            extremes_of(opened ? opened : cases.at[i].call, keep, x);
         free(opened);
     }
     Told before = *x->told;
@@ -402,11 +414,9 @@ static bool set_flag(Extremes *x, const char *word)
     const struct {
         const char *word;
         bool *to;
-    } flags[] = { { "--gradients", &x->gradients },
-                  { "--open", &x->open },
-                  { "--float16", &x->float16 },
-                  { "--fuse", &x->fuse },
-                  { "--list", &x->list } };
+    } flags[] = { { "--gradients", &x->gradients }, { "--open", &x->open },
+                  { "--float16", &x->float16 },     { "--fuse", &x->fuse },
+                  { "--list", &x->list },           { "--cases", &x->cases } };
     for (size_t i = 0; i < COUNT(flags); i++)
         if (strcmp(flags[i].word, word) == 0)
             return *flags[i].to = true;
@@ -430,6 +440,8 @@ int main(int argc, char **argv)
             continue;
         } else if (strcmp(argv[i], "--opset") == 0 && i + 1 < argc) {
             x.opset = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--emit") == 0 && i + 1 < argc) {
+            x.emit = argv[++i];
         } else if (strcmp(argv[i], "--call") == 0 && i + 1 < argc) {
             x.aloud = true;
             vec_push(x.cx, &x.calls, argv[++i]);

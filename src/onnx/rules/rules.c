@@ -11,7 +11,7 @@
  *     guard       = "not" guard
  *                 | test "(" NAME ")"
  *                 | expr ("=" | "!=" | "<" | "<=" | ">" | ">=") expr
- *     test        = "float" | "int" | "bool" | "complex" | "const" | "given" | "none"
+ *     test        = "float" | "int" | "bool" | "complex" | "const" | "given" | "none" | "nan"
  *     expr        = term {("+" | "-") term}
  *     term        = factor {("*" | "/") factor}
  *     factor      = "-" factor | NUMBER | STRING | "true" | "false" | "none"
@@ -341,7 +341,7 @@ typedef struct GuardWord {
 
 static const GuardWord guard_tests[] = {
     { "float", G_FLOAT }, { "int", G_INT },     { "bool", G_BOOL }, { "complex", G_COMPLEX },
-    { "const", G_CONST }, { "given", G_GIVEN }, { "none", G_NONE },
+    { "const", G_CONST }, { "given", G_GIVEN }, { "none", G_NONE }, { "nan", G_NAN },
 };
 static const GuardWord guard_compares[] = {
     { "!=", G_NE }, { "<=", G_LE }, { ">=", G_GE }, { "=", G_EQ }, { "<", G_LT }, { ">", G_GT },

@@ -617,6 +617,14 @@ static bool holds_type(GuardKind k, RuleVal v)
     }
 }
 
+/* A number that is none, or a constant of one. */
+static bool is_nan(const Run *run, RuleVal v)
+{
+    double x;
+    bool known = v.tag == RV_OX ? ox_known_scalar(run->env->g, v.ox, &x) : as_double(v, &x);
+    return known && isnan(x);
+}
+
 bool compare_numbers(GuardKind kind, double a, double b)
 {
     switch (kind) {
@@ -669,6 +677,7 @@ static bool holds(Run *run, const Guard *g, bool *out)
     case G_CONST:   *out = v.tag != RV_OX || v.ox->kind == OX_CONST; return true;
     case G_GIVEN:   *out = v.tag != RV_NONE; return true;
     case G_NONE:    *out = v.tag == RV_NONE; return true;
+    case G_NAN:     *out = is_nan(run, v); return true;
     default:        return compare(run, g, v, out);
     }
 }

@@ -49,6 +49,7 @@ typedef enum {
     G_CONST,
     G_GIVEN,
     G_NONE,
+    G_NAN,
     G_EQ,
     G_NE,
     G_LT,

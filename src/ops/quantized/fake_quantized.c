@@ -275,19 +275,29 @@ static Ox lower_decomposed_fake_quant(Op *op)
     return from_steps(op, to_steps(op, ox_cast(op->g, x, DT_FLOAT), &s), &s);
 }
 
-#define FAKE(line) FAMILY(lower_fake_quantize, 0, NULL, PLAIN, line)
-#define QD         "quantized_decomposed::"
-#define RANGE      "int quant_min, int quant_max, ScalarType dtype"
+/* PyTorch lets the gradient through where the step is in range, as within_range says. */
+#define STEP "Add(Round(Div(self, scale)), zero_point)"
+#define OF_STEPS                                                                                \
+    "self = Where(And(GreaterOrEqual(" STEP ", quant_min), LessOrEqual(" STEP ", quant_max)), " \
+    "grad, like(0, grad))"
+#define NOT_KNOWN "self = \"its derivative is not known\" scale = \"its derivative is not known\""
+#define QD        "quantized_decomposed::"
+#define RANGE     "int quant_min, int quant_max, ScalarType dtype"
 
 OP_ROWS(fake_quantized)
 {
-    FAKE("aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
-         "quant_min, int quant_max) -> Tensor");
-    FAKE("aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
-         "zero_point, int quant_min, int quant_max) -> Tensor");
+    FAMILY(lower_fake_quantize, 0, NULL, PLAIN,
+           "aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
+           "quant_min, int quant_max) -> Tensor",
+           .derivative = OF_STEPS);
+    FAMILY(lower_fake_quantize, 0, NULL, PLAIN,
+           "aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
+           "zero_point, int quant_min, int quant_max) -> Tensor",
+           .derivative = NOT_KNOWN);
     FAMILY(lower_fake_quantize, 1, NULL, PLAIN,
            "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, "
-           "int axis, int quant_min, int quant_max) -> Tensor");
+           "int axis, int quant_min, int quant_max) -> Tensor",
+           .derivative = NOT_KNOWN);
     CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN,
                 "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int "
                 "zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)");

@@ -1,10 +1,26 @@
 /* norm.c - norms of vectors and matrices, distances between vectors, and what is scaled by a
  * norm. */
 #include "ops/linalg/matrix.h"
+#include "value/autograd.h"
 
 #include <math.h>
 
 /* ---- norms over any axes ---- */
+
+/* x^p of a size. At 0 the derivative of a root is infinite: there PyTorch has none of it, and so
+ * has what a program with gradients takes the root of. */
+static Ox size_to(Op *op, Ox x, double p)
+{
+    Ox power = number_like(op, p, x);
+    if (p >= 1 || !autograd_used(op->cx))
+        return ox(op, "Pow", x, power);
+    Ox zero = number_like(op, 0, x);
+    Ox one = number_like(op, 1, x);
+    Ox none = ox(op, "Equal", x, zero);
+    Ox some = ox(op, "Where", none, one, x);
+    Ox root = ox(op, "Pow", some, power);
+    return ox(op, "Where", none, p > 0 ? zero : number_like(op, INFINITY, x), root);
+}
 
 /* sum(|x|^p)^(1/p) of a real x; of order 0 how many elements are not 0, of order inf the largest
  * size, of -inf the smallest. */
@@ -20,11 +36,8 @@ static Ox general_norm(Op *op, Ox x, double p, const Axes *axes, bool keep)
         Ox one = ox_cast(op->g, some, ox_dtype(x));
         return reduce(op, "ReduceSum", one, axes, keep);
     }
-    Ox power = number_like(op, p, x);
-    Ox root = number_like(op, 1 / p, x);
-    Ox raised = ox(op, "Pow", size, power);
-    Ox sum = reduce(op, "ReduceSum", raised, axes, keep);
-    return ox(op, "Pow", sum, root);
+    Ox sum = reduce(op, "ReduceSum", size_to(op, size, p), axes, keep);
+    return size_to(op, sum, 1 / p);
 }
 
 /* The norm of a negative or infinite order has no value over an empty axis: false, and PyTorch's
