@@ -317,22 +317,15 @@ typedef bool (*PartFn)(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint
 typedef struct Sink Sink;
 typedef bool (*StreamFn)(Ctx *cx, const void *arg, Sink *to);
 
-/* n bytes from `at` on of a file, read once for several small reads (source.c). */
-typedef struct FileWindow {
-    uint8_t *room;
-    uint64_t at;
-    size_t n;
-} FileWindow;
-
 struct Source {
     SourceKind kind;
-    uint64_t size;           /* bytes that can be read */
-    SysFile fd;              /* SRC_FILE */
-    Str name;                /* SRC_FILE: for messages; the name the user gave */
-    FileWindow small, large; /* SRC_FILE: what lies around the last reads of up to 2 and 64 KB */
-    const uint8_t *mem;      /* SRC_MEMORY; what was computed of a small SRC_RECIPE. Files are never
-                                looked into by a mapping: one that shrinks is an error, not a SIGBUS */
-    uint64_t known;          /* SRC_RECIPE: the first bytes of mem, which were computed */
+    uint64_t size;               /* bytes that can be read */
+    SysFile fd;                  /* SRC_FILE */
+    Str name;                    /* SRC_FILE: for messages; the name the user gave */
+    struct FileWindows *windows; /* SRC_FILE: what lies around the last reads; source.c */
+    const uint8_t *mem; /* SRC_MEMORY; what was computed of a small SRC_RECIPE. Files are never
+                           looked into by a mapping: one that shrinks is an error, not a SIGBUS */
+    uint64_t known;     /* SRC_RECIPE: the first bytes of mem, which were computed */
     Source *inner;
     uint64_t off, packed; /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe;

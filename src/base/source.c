@@ -31,6 +31,18 @@ enum {
     COMPUTED_MOST = 16 << 20, /* .. as long as all of them are no larger */
 }; /* of address space: only what is touched costs memory */
 
+/* n bytes from `at` on of a file, read at once for several readers. */
+typedef struct FileWindow {
+    uint8_t *room;
+    uint64_t at;
+    size_t n;
+} FileWindow;
+
+/* For reads of up to WINDOW_READ, and of up to LARGE_WINDOW_READ. */
+typedef struct FileWindows {
+    FileWindow small, large;
+} FileWindows;
+
 /* ---- making ---- */
 
 static Source *source_new(Ctx *cx, SourceKind kind, uint64_t size)
@@ -66,6 +78,9 @@ Source *source_file(Ctx *cx, const char *path)
         return NULL;
     }
     Source *s = source_new(cx, SRC_FILE, info.size);
+    keep_begin(cx);
+    s->windows = new(cx, FileWindows);
+    keep_end(cx);
     s->fd = fd;
     s->name = str_of(cx, path);
     return s;
@@ -159,7 +174,7 @@ static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
  * follows the other, little where there is a large weight between them. */
 static size_t window_size(const Source *s, uint64_t at)
 {
-    const FileWindow *w = &s->small;
+    const FileWindow *w = &s->windows->small;
     size_t n = WINDOW_LEAST;
     if (at >= w->at && at - w->at <= 2 * w->n)
         while (n <= w->n && n < WINDOW)
@@ -186,7 +201,7 @@ static bool move_window(Ctx *cx, const Source *s, FileWindow *w, uint64_t at, si
  * along. */
 static bool read_small(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    FileWindow *w = &s->small;
+    FileWindow *w = &s->windows->small;
     if (!window_has(w, at, n)) {
         keep_begin(cx);
         w->room = w->room ? w->room : new_array(cx, uint8_t, WINDOW);
@@ -203,7 +218,7 @@ static bool read_small(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
  * worth a window: then it is empty, and lies where the last one ended. */
 static bool read_large(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    FileWindow *w = &s->large;
+    FileWindow *w = &s->windows->large;
     if (!window_has(w, at, n)) {
         bool near = at <= w->at + w->n && at + (w->n ? LARGE_WINDOW : 0) >= w->at;
         if (near && !w->room)
@@ -534,8 +549,8 @@ void sources_close(Ctx *cx)
     while (cx->inflate)
         inflate_close(&cx->inflate);
     for (Source *s = cx->sources; s; s = s->next) {
-        if (s->large.room)
-            pages_free(s->large.room, 0, LARGE_WINDOW);
+        if (s->windows && s->windows->large.room)
+            pages_free(s->windows->large.room, 0, LARGE_WINDOW);
         if (s->fd != SYS_NONE)
             sys_close(s->fd);
     }

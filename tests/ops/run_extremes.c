@@ -18,8 +18,8 @@
  *     --fuse       --fuse
  *     --list       print the calls that convert
  *     --cases      the cases' own calls alone
- *     --emit DIR   writes DIR/K.onnx of each call that converts, and prints K, the call, and how
- *                  many results it has: gradients are the outputs behind them
+ *     --emit DIR   writes DIR/K.onnx of each call that converts, and prints K, how many results it
+ *                  has, behind which gradients come, and the call
  *     --call CALL  runs this one, and says what comes of it */
 #include "base/limits.h"
 #include "onnx/dim/dim.h"
