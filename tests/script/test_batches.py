@@ -527,12 +527,10 @@ class Grouped(nn.Module):
         return self.norm(x)
 
 
-@pytest.mark.parametrize("size, whole", (("N", False), ("N=1..64", True)))
-def test_group_norm_of_no_sample(size, whole, tmp_path):
+def test_group_norm_of_no_sample(tmp_path):
     model, out = Grouped().eval(), tmp_path / "model.onnx"
     save(model, "scripted", None, str(tmp_path / "model.pt"))
-    oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[%s,8,H,6]" % size, "--opset=21")
-    assert ("GroupNormalization" in kinds(out)) == whole
-    with torch.no_grad():
-        runs = runs_of(model, [(8, 5, 6)], 0)
-    oracle.run(out, [r for r in runs if r[0][0].shape[0] or not whole])
+    for opset in (18, 21):
+        oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[N,8,H,6]", "--opset=%d" % opset)
+        with torch.no_grad():
+            oracle.run(out, runs_of(model, [(8, 5, 6)], 0))
