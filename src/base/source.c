@@ -24,6 +24,7 @@ enum {
     WINDOW_READ = 2 << 10,
     LARGE_WINDOW = 640 << 10,
     LARGE_WINDOW_READ = 64 << 10,
+    LARGE_WINDOW_BACK = 320 << 10, /* stays of it when it moves on: others read that again */
     SPARE = 16 << 20,
     AHEAD = 32,               /* bytes of those that are computed beyond what is asked for */
     COMPUTED = 16 << 10,      /* results of recipes of up to this size are kept .. */
@@ -172,14 +173,13 @@ static bool read_straight(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
 
 /* How much to read where a few bytes at `at` are wanted: more and more as long as one place
  * follows the other, little where there is a large weight between them. */
-static size_t window_size(const Source *s, uint64_t at)
+static size_t window_size(const FileWindow *w, uint64_t at)
 {
-    const FileWindow *w = &s->windows->small;
     size_t n = WINDOW_LEAST;
     if (at >= w->at && at - w->at <= 2 * w->n)
         while (n <= w->n && n < WINDOW)
             n *= 2;
-    return s->size - at < n ? (size_t)(s->size - at) : n;
+    return n;
 }
 
 static bool window_has(const FileWindow *w, uint64_t at, size_t n)
@@ -187,12 +187,18 @@ static bool window_has(const FileWindow *w, uint64_t at, size_t n)
     return at >= w->at && at - w->at <= w->n && n <= w->n - (at - w->at);
 }
 
-static bool move_window(Ctx *cx, const Source *s, FileWindow *w, uint64_t at, size_t n)
+/* The window begins at `at`, and is `size` bytes long or as long as the file is. What it has of
+ * that is not read again. */
+static bool move_window(Ctx *cx, const Source *s, FileWindow *w, uint64_t at, size_t size)
 {
-    w->n = 0;
-    if (!w->room || !read_straight(cx, s, at, w->room, n))
-        return false;
+    size_t n = s->size - at < size ? (size_t)(s->size - at) : size;
+    size_t stays = window_has(w, at, 0) ? (size_t)(w->at + w->n - at) : 0;
+    if (stays)
+        memmove(w->room, w->room + (at - w->at), stays);
     w->at = at;
+    w->n = 0;
+    if (!w->room || !read_straight(cx, s, at + stays, w->room + stays, n - stays))
+        return false;
     w->n = n;
     return true;
 }
@@ -206,15 +212,15 @@ static bool read_small(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
         keep_begin(cx);
         w->room = w->room ? w->room : new_array(cx, uint8_t, WINDOW);
         keep_end(cx);
-        if (!move_window(cx, s, w, at, window_size(s, at)))
+        if (!move_window(cx, s, w, at, window_size(w, at)))
             return false;
     }
     memcpy(out, w->room + (at - w->at), n);
     return true;
 }
 
-/* The mean of some rows of a weight, their variance, and what is computed of the three are three
- * readers of the same rows (keep_computed). Reads that do not lie one behind the other are not
+/* The mean of some rows of a weight and their variance are two readers of the same rows
+ * (keep_computed). Reads that do not lie one behind the other are not
  * worth a window: then it is empty, and lies where the last one ended. */
 static bool read_large(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
 {
@@ -227,8 +233,9 @@ static bool read_large(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
             *w = (FileWindow){ w->room, at + n, 0 };
             return read_straight(cx, s, at, out, n);
         }
-        uint64_t left = s->size - at;
-        if (!move_window(cx, s, w, at, left < LARGE_WINDOW ? (size_t)left : LARGE_WINDOW))
+        uint64_t back = at > w->at ? at - w->at : 0;
+        back = back < LARGE_WINDOW_BACK ? back : LARGE_WINDOW_BACK;
+        if (!move_window(cx, s, w, at - back, LARGE_WINDOW))
             return false;
     }
     memcpy(out, w->room + (at - w->at), n);
@@ -428,9 +435,9 @@ static bool begin_to_keep(Ctx *cx, Source *s)
  * the second time, as those that read it part by part would do so for each part, and those that
  * read these in turn for each of theirs.
  *
- * Where parts can be computed it is no more than the first `upto` bytes and a few ahead: who asks
- * for the mean of one row after the other reads the same rows then, which are in the cache. False:
- * it is not kept, or after an error. */
+ * Where parts can be computed it is no more than the first `upto` bytes and a few ahead: a variance
+ * asks for the mean of one row after the other, and both read the row while it is in the window.
+ * False: it is not kept, or after an error. */
 static bool keep_computed(Ctx *cx, Source *s, uint64_t upto)
 {
     if (!s->mem && !begin_to_keep(cx, s))

@@ -348,9 +348,8 @@ static void small_reads_give_the_bytes_of_their_place(void **state)
     reads_of(100 << 10, 3000000);
 }
 
-/* Three that go through the rows of a weight side by side, as its mean, variance and result do,
- * read the file about once: what they are given stays theirs when it becomes shorter behind them.
- */
+/* Two that go through the rows of a weight side by side, as its mean and its variance do: what one
+ * has read is there for the other, though the file has become shorter meanwhile. */
 static void readers_side_by_side_share_what_they_read(void **state)
 {
     (void)state;
