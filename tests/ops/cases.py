@@ -292,11 +292,11 @@ def is_torch(name):
     return "::" not in name or name.startswith(("prims::", "quantized::")) or name.partition("::")[0] in PYTHON
 
 
-def torch_call(case, size=2):
-    """The results of a case in PyTorch, as a flat list."""
+def torch_call(case, size=2, made=None):
+    """The results of a case in PyTorch, as a flat list. made: takes the case's tensors, by index."""
     import torch
     args, kwargs, _ = case.parse()
-    made = {}
+    made = {} if made is None else made
     if case.name in ("tensor", "as_tensor"):                            # torch.ops knows the overload for bools only
         return [getattr(torch, case.name)(*[torch_value(a, made, size) for a in args], **{k: torch_value(v, made) for k, v in kwargs.items()})]
     return flat(torch_operator(case, args, kwargs, made, size))

@@ -7,20 +7,17 @@ that one of the two does not have is none: a program that asks for it is refused
 """
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import numpy as np                                                      # noqa: E402
 import onnxruntime as ort                                               # noqa: E402
 import torch                                                            # noqa: E402
 
 import cases as C                                                       # noqa: E402
 import run_in_ort as R                                                  # noqa: E402
 
-PATIENCE = 300                                                          # seconds for a file
 TOLERANCE = {"f16": 2e-3, "bf16": 2e-2, "f32": 1e-4, "f64": 1e-6}
 NO_NUMBER = re.compile(r"\b(nan|inf)\b")                                # what a gradient is there is a convention
 LEFT_OUT = (
@@ -53,18 +50,11 @@ class Leaves(dict):
         super().__setitem__(index, value)
 
 
-def is_left_out(call):
-    return NO_NUMBER.search(call) or any(re.search(pattern, call) for pattern, _ in LEFT_OUT)
-
-
 def wanted_of(case):
     """{number of a leaf: its gradient}; None where PyTorch has none."""
-    args, kwargs, tensors = case.parse()
     made = Leaves()
-    with torch.enable_grad():
-        results = C.flat(C.torch_operator(case, args, kwargs, made, 2))
-    results = [y for y in results if isinstance(y, torch.Tensor) and y.requires_grad]
-    leaves = [t for t in tensors if t.short[0] in "fbc" and t.short != "b"]
+    results = [y for y in C.torch_call(case, made=made) if isinstance(y, torch.Tensor) and y.requires_grad]
+    leaves = [t for t in case.parse()[2] if t.short in TOLERANCE or t.short in C.PARTS]
     asked = [(k, made[t.index]) for k, t in enumerate(leaves) if t.how != "num" and t.index in made]
     if not results or not asked:
         return None
@@ -104,7 +94,7 @@ def check(run_extremes, path):
         printed = subprocess.run([run_extremes, "--gradients", "--cases", "--emit", folder, path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
         for number, results, call in re.findall(r"^(\d+)\t(\d+)\t(.*)$", printed, re.M):
             case, model = known[call], os.path.join(folder, number + ".onnx")
-            if is_left_out(call) or not C.is_torch(case.name) or not os.path.exists(model) or any(t.dynamic for t in case.parse()[2]):
+            if NO_NUMBER.search(call) or R.is_left_out(call, LEFT_OUT) or not C.is_torch(case.name) or not os.path.exists(model) or any(t.dynamic for t in case.parse()[2]):
                 continue
             try:
                 n, bad = compare(case, model, int(results))
@@ -117,15 +107,8 @@ def check(run_extremes, path):
 
 
 def main(run_extremes, *files):
-    R.fix_chance()
     torch.set_num_threads(1)
-    compared, differ = 0, []
-    for path in files:
-        signal.alarm(PATIENCE)
-        of_file = check(run_extremes, path)
-        compared, differ = compared + of_file[0], differ + of_file[1]
-    print("\n".join(differ + ["%d gradients were compared, %d calls differ" % (compared, len(differ))]))
-    return 1 if differ or not compared else 0
+    return R.check_files(files, lambda path: check(run_extremes, path), "gradients were compared")
 
 
 if __name__ == "__main__":

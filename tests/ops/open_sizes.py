@@ -8,7 +8,6 @@ and folding. Prints what differs; ends with 1 if anything does.
 """
 import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,6 @@ import cases as C                                                       # noqa: 
 import run_in_ort as R                                                  # noqa: E402
 
 SIZES = (1, 3, 7)
-PATIENCE = 300                                                          # seconds for a file
 TENSOR = re.compile(r"(?<!const )(?<!num )\b(%s)\[([\d,]+)\](?: [-\w.+]+)*" % "|".join(C.DTYPES))
 
 # Families in which the numbers that fill a tensor of any size decide: singular matrices, signs of vectors, orders of eigenvalues, chance, scales below 0.
@@ -46,16 +44,12 @@ def with_open_sizes(call):
     return TENSOR.sub(lambda m: "%s[%s]" % (m[1], ",".join("D" + d if int(d) > 1 else d for d in m[2].split(","))), call)
 
 
-def is_left_out(call):
-    return any(re.search(pattern, call) for pattern, _ in LEFT_OUT)
-
-
 def opened(path, folder):
     """A file of the cases of `path` with open sizes, as run_cases reads it."""
     calls = {}
     for case in C.read(path):
         call = with_open_sizes(case.call)
-        if case.results and case.skip is None and not case.quartiles and C.is_torch(case.name) and call != case.call and not is_left_out(call):
+        if case.results and case.skip is None and not case.quartiles and C.is_torch(case.name) and call != case.call and not R.is_left_out(call, LEFT_OUT):
             tolerance = 1e-4 if path.endswith("fft.txt") else case.tolerance    # sums of seven waves
             calls[call] = "    # tolerance: %s" % tolerance if tolerance else ""
     out = os.path.join(folder, os.path.basename(path))
@@ -97,14 +91,8 @@ def check(run_cases, path):
 
 
 def main(run_cases, *files):
-    R.fix_chance()
-    ran, differ = 0, []
-    for path in files:
-        signal.alarm(PATIENCE)
-        of_file = check(run_cases, path) if os.path.basename(path)[:-len(".txt")] not in FAMILIES else (0, [])
-        ran, differ = ran + of_file[0], differ + of_file[1]
-    print("\n".join(differ + ["%d calls of open sizes ran in ONNX Runtime, %d differ" % (ran, len(differ))]))
-    return 1 if differ or not ran else 0
+    files = [path for path in files if os.path.basename(path)[:-len(".txt")] not in FAMILIES]
+    return R.check_files(files, lambda path: check(run_cases, path), "calls of open sizes ran in ONNX Runtime")
 
 
 if __name__ == "__main__":

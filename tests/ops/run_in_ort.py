@@ -8,6 +8,8 @@ with PyTorch itself; a size that PyTorch refuses is left out. --recorded leaves 
 import ctypes
 import hashlib
 import os
+import re
+import signal
 import sys
 
 import numpy as np
@@ -164,6 +166,26 @@ def models_by_line(folder, family):
 def fix_chance():
     ort.set_default_logger_severity(4)
     ort.set_seed(1)
+
+
+PATIENCE = 300                                                          # seconds for a file
+
+
+def check_files(files, check, what):
+    """check(path) -> (how many ran, what differs) of each file of cases. Prints what differs; what to exit with."""
+    fix_chance()
+    ran, differ = 0, []
+    for path in files:
+        signal.alarm(PATIENCE)
+        of_file = check(path)
+        ran, differ = ran + of_file[0], differ + of_file[1]
+    print("\n".join(differ + ["%d %s, %d calls differ" % (ran, what, len(differ))]))
+    return 1 if differ or not ran else 0
+
+
+def is_left_out(call, table):
+    """table: (pattern, why)"""
+    return any(re.search(pattern, call) for pattern, _ in table)
 
 
 def opset_of(model):
