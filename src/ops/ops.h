@@ -100,6 +100,8 @@ struct OpRow {
  * The rows of a family are code that gives the one of number `left`, not data: addresses in data
  * are written before main, those of all 1,500 rows, of which a program calls a few. */
 #define OP_ROWS(family) void ops_##family(OpRow *row, size_t left)
+/* A clause of .derivative. */
+#define NO_DERIVATIVE(arg) arg " = \"its derivative is not known\" "
 #define OP_ROW(...)                        \
     do {                                   \
         if (left-- == 0) {                 \

@@ -815,8 +815,7 @@ static Ox lower_cond(Op *op)
 }
 
 /* They read one half of a matrix that PyTorch takes for a symmetric one. */
-#define OF_ONE_HALF \
-    "self = \"its derivative is not known\" input2 = \"its derivative is not known\""
+#define OF_ONE_HALF NO_DERIVATIVE("self") NO_DERIVATIVE("input2")
 
 OP_ROWS(solve)
 {

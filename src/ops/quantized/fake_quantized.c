@@ -280,9 +280,8 @@ static Ox lower_decomposed_fake_quant(Op *op)
 #define OF_STEPS                                                                                \
     "self = Where(And(GreaterOrEqual(" STEP ", quant_min), LessOrEqual(" STEP ", quant_max)), " \
     "grad, like(0, grad))"
-#define NOT_KNOWN "self = \"its derivative is not known\" scale = \"its derivative is not known\""
-#define QD        "quantized_decomposed::"
-#define RANGE     "int quant_min, int quant_max, ScalarType dtype"
+#define QD    "quantized_decomposed::"
+#define RANGE "int quant_min, int quant_max, ScalarType dtype"
 
 OP_ROWS(fake_quantized)
 {
@@ -293,11 +292,11 @@ OP_ROWS(fake_quantized)
     FAMILY(lower_fake_quantize, 0, NULL, PLAIN,
            "aten::fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor "
            "zero_point, int quant_min, int quant_max) -> Tensor",
-           .derivative = NOT_KNOWN);
+           .derivative = NO_DERIVATIVE("self") NO_DERIVATIVE("scale"));
     FAMILY(lower_fake_quantize, 1, NULL, PLAIN,
            "aten::fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, "
            "int axis, int quant_min, int quant_max) -> Tensor",
-           .derivative = NOT_KNOWN);
+           .derivative = NO_DERIVATIVE("self") NO_DERIVATIVE("scale"));
     CALL_FAMILY(lower_fake_quantize_cachemask, 0, NULL, PLAIN,
                 "aten::fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int "
                 "zero_point, int quant_min, int quant_max) -> (Tensor output, Tensor mask)");

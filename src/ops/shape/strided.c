@@ -536,9 +536,7 @@ OP_ROWS(strided)
     LOWER(lower_as_strided_scatter, NULL, PLAIN,
           "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
           "SymInt? storage_offset=None) -> Tensor",
-          .layout = LAYOUT_AS_CLONE,
-          .derivative = "self = \"its derivative is not known\" src = \"its derivative is not "
-                        "known\"");
+          .layout = LAYOUT_AS_CLONE, .derivative = NO_DERIVATIVE("self") NO_DERIVATIVE("src"));
     REFUSE("a tensor that is laid over its own memory in place: use as_strided",
            "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? "
            "storage_offset=None) -> Tensor(a!)");
