@@ -8,9 +8,11 @@ Python that has torch loaded); make the models; pytest end to end; the Python pa
 one failure, and the steps that do not need it still run.
 
 A line a step, and one a minute with how far it is and how long is left, by the last run's times (BUILD/test-times.json) or else those
-below. What the steps print is in BUILD/test.log. Python's own library only.
+below. What the steps print is in BUILD/test.log. What a test writes goes when it has passed, and all of it at the end. Python's own library
+only.
 """
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -18,6 +20,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import xml.etree.ElementTree as xml
@@ -31,6 +34,7 @@ SECONDS = {"build": 41, "tests in C": 24, "build with sanitizers": 57, "tests in
 # How far CTest, pytest, make and ninja say that they are: (done, of).
 FAR = re.compile(r"^ *(\d+)/(\d+) Test|\[ *(\d+)(%)\]|^\[(\d+)/(\d+)\]")
 SHOWN = 6                                   # lines of what a failed test said
+GIGABYTES = {"the models and the builds": 5, "what tests write": 3}      # of room on disk
 
 
 class Tally:
@@ -100,20 +104,26 @@ class Steps:
         if title in self.left:
             self.left.remove(title)
         self.current, self.start, self.said, self.used = title, time.time(), time.time(), processor_time()
-        self.log.write("\n== %s\n" % title)
+        self.note("\n== %s\n" % title)
 
     def finish(self):
         if self.current:
             self.taken[self.current] = time.time() - self.start
             print("%7s  %-28s %4d s, %4d s of processor time" % (clock(time.time() - self.begin), self.current, self.taken[self.current],
                                                                processor_time() - self.used), flush=True)
-            with open(self.times, "w") as f:
+            with contextlib.suppress(OSError), open(self.times, "w") as f:
                 json.dump({**self.expected, **self.taken}, f, indent=1)
         self.current = None
 
+    def note(self, text):
+        """Into the log. On a full disk the line is lost, and not who hears the commands: one whose lines nobody takes waits for ever."""
+        with contextlib.suppress(OSError):
+            self.log.write(text)
+            self.log.flush()
+
     def heard(self, line, which=0):
         """A line of one of the commands that a step runs: into the log; once a minute where the step is."""
-        self.log.write(line)
+        self.note(line)
         m = FAR.search(line)
         if not m:
             return
@@ -136,8 +146,7 @@ class Steps:
                 with hearing:
                     self.heard(line, which)
 
-        self.log.write("".join("+ %s\n" % " ".join(command) for command in commands))
-        self.log.flush()
+        self.note("".join("+ %s\n" % " ".join(command) for command in commands))
         processes = [subprocess.Popen(command, cwd=TOP, env={**os.environ, **env}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
                      for command in commands]
         listeners = [threading.Thread(target=listen, args=at) for at in enumerate(processes)]
@@ -145,7 +154,6 @@ class Steps:
             listener.start()
         for listener in listeners:
             listener.join()
-        self.log.flush()
         return [process.wait() for process in processes]
 
 
@@ -169,8 +177,9 @@ def ctest(steps, tally, folder, what, **env):
 
 def pytest(steps, python, spread, results, *folders, **env):
     """A process a core; spread: how they share the tests (pytest-xdist's --dist)."""
-    steps.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "--durations=25", "-n", str(JOBS), "--dist", spread, *folders, "--junitxml", results],
-              OMP_NUM_THREADS="1", **env)
+    with tempfile.TemporaryDirectory(prefix="pt2onnx-tests-", ignore_cleanup_errors=True) as written:
+        steps.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", "--durations=25", "-n", str(JOBS), "--dist", spread, *folders,
+                   "--basetemp", written, "-o", "tmp_path_retention_policy=failed", "--junitxml", results], OMP_NUM_THREADS="1", **env)
 
 
 def package(steps, tally, python, folder, version, **env):
@@ -178,6 +187,15 @@ def package(steps, tally, python, folder, version, **env):
     results = fresh(folder, "package-%s.xml" % version)
     pytest(steps, python, "loadfile", results, "tests/package", **env)
     tally.read(results, "package, torch " + version)
+
+
+def warn_of_little_room(cache):
+    """A disk that gets full fails hundreds of tests, each in its own words."""
+    for what, folder in (("the models and the builds", cache), ("what tests write", tempfile.gettempdir())):
+        os.makedirs(folder, exist_ok=True)
+        free = shutil.disk_usage(folder).free / 1e9
+        if free < GIGABYTES[what]:
+            print("only %.1f GB are free in %s: %s may take %d GB" % (free, folder, what, GIGABYTES[what]), flush=True)
 
 
 def torch_of(python):
@@ -196,6 +214,7 @@ def main():
         os.environ.setdefault("CMAKE_C_COMPILER_LAUNCHER", "ccache")
     start, tally = time.time(), Tally()
     cache = os.path.abspath(os.environ.get("PT2ONNX_CACHE", ".cache"))
+    warn_of_little_room(cache)
     env = {"PT2ONNX_CACHE": cache, "PT2ONNX_BUILD": os.path.abspath(o.build)}
     pythons = {torch_of(python): python for python in (".venv-t113/bin/python", o.python) if shutil.which(python)}     # without Debian's onnx there is no torch 1.13
     titles = ["build", "tests in C", "build with sanitizers", "tests in C with sanitizers", "models", "end to end"]

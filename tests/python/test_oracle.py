@@ -1,4 +1,5 @@
 """Would the oracle notice? It compares everything else, so it is tested itself."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -60,6 +61,20 @@ def test_the_tally(xml, good, tmp_path):
         path.write_text(xml)
     tally.read(str(path), "x")
     assert (tally.passed, tally.failed, tally.skipped) == good
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_a_full_disk_stops_no_command(tmp_path):
+    """A log that can't be written costs its lines, and not who reads what a command prints: the command would wait for ever."""
+    sys.path.insert(0, os.path.join(oracle.TOP, "tools"))
+    import run_tests
+    steps = run_tests.Steps(str(tmp_path), ["a"])
+    ended = None
+    with contextlib.suppress(OSError), open("/dev/full", "w") as steps.log:                 # closing it fails, too
+        steps.step("a")
+        ended = steps.run(["seq", "100000"])
+        steps.finish()
+    assert ended == 0
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="becomes another user")
