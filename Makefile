@@ -91,12 +91,12 @@ fuzz:                   ## fuzz readers and whole conversions with libFuzzer, re
 	tools/setup fuzz
 	tools/fuzz $(if $(SECONDS),--seconds $(SECONDS)) $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep)
 
-bench:                  ## time and memory against cp, torch.onnx and pnnx; KEEP=1 fills README's table and docs/bench.md, ONLY=time|size|right|sizes|start|growth|weights|graphs|package for a part of it; COMPARE=COMMIT: what changed since
+bench:                  ## time and memory against cp, torch.onnx and pnnx; KEEP=1 fills README's table and docs/bench.md, ONLY=time|size|right|sizes|outputs|start|growth|weights|graphs|package for a part of it; COMPARE=COMMIT: what changed since
 	tools/setup bench
 	$(MAKE) --no-print-directory build
 	$(if $(ONLY)$(COMPARE),,$(T213) tools/bench.py --pt2onnx $(BUILD)/pt2onnx)
-	$(if $(filter sizes growth start weights graphs package,$(ONLY))$(COMPARE),,$(T213) tools/versus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
-	$(if $(filter-out sizes weights graphs package $(if $(KEEP),growth start),$(ONLY))$(COMPARE),,$(T213) tools/bench_page.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
+	$(if $(filter sizes outputs growth start weights graphs package,$(ONLY))$(COMPARE),,$(T213) tools/versus.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
+	$(if $(filter-out sizes outputs weights graphs package $(if $(KEEP),growth start),$(ONLY))$(COMPARE),,$(T213) tools/bench_page.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(KEEP),--keep))
 	$(if $(filter growth start,$(if $(KEEP),,$(ONLY)))$(COMPARE),$(T213) tools/scaling.py --pt2onnx $(BUILD)/pt2onnx $(if $(filter start,$(ONLY)),--only start) $(if $(COMPARE),--compare '$(COMPARE)') --svg $(BUILD)/scaling.svg)
 
 operators:              ## after adding one: src/op_nodes.txt and docs/operators.md from the operator cases

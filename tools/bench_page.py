@@ -4,12 +4,13 @@
     PYTHON tools/bench_page.py --pt2onnx build/pt2onnx             measure; table and plot beside pt2onnx: bench.json, bench.svg
     PYTHON tools/bench_page.py --pt2onnx build/pt2onnx --keep      the same into docs/data/bench.json, docs/images/bench.svg and docs/bench.md
     PYTHON tools/bench_page.py --table                             write docs/data/bench.json's table into docs/bench.md; --check: is it there?
-    .. --only sizes|start|growth|weights|graphs|package            a part of it; the rest stays as it was
+    .. --only sizes|outputs|start|growth|weights|graphs|package    a part of it; the rest stays as it was
 
 sizes: 31 Linear layers of growing width, saved as .pt and .pt2, by each converter of tools/versus.py and by `cp`, without and with `sync`, in turns. A round gives each its
 ratio to the `cp` of that round; the table has the median of the ratios, and the least and the most. Time is the processor's, of all threads, because other
 programs of the machine do not change it; on the clock there is a ratio to the `cp and sync` of that round, which waits for the disk too. start, growth: tools/scaling.py.
 
+outputs: the widest of them from a .pt2, with its weights beside it, and into a pipe, each beside what copies the same bytes the same way.
 weights: models whose weights are computed while they are written, transposed, fused with a batch norm or standardised, beside `cp` in the same way.
 graphs: chains of many layers, and an archive of 137 GB whose weights are holes. package: pt2onnx.export beside torch.jit.trace and torch.export.export alone,
 each in a process of its own, in turns; resnet18."""
@@ -35,10 +36,14 @@ DATA, PLOT, PAGE = TOP / "docs/data/bench.json", TOP / "docs/images/bench.svg", 
 WHO = ("cp", "synced", *versus.CONVERTERS)
 COPIES = {"cp": ("cp",), "synced": ("sh", "-c", 'cp "$0" "$1" && sync "$1"')}    # pt2onnx waits for the disk too
 LABELS = {"cp": "cp", "synced": "cp and sync", "pt2onnx": "pt2onnx", "torchscript": "torch.onnx, TorchScript", "dynamo": "torch.onnx, dynamo", "pnnx": "pnnx"}
-VISION = ("vit_b_16", "convnext_tiny", "swin_t")        # of torchvision
+VISION = ("vit_b_16", "convnext_tiny", "swin_t", "resnet18")        # of torchvision
 WEIGHTS = (*((name, "x:float32[2,3,64,64]") for name in VISION), ("bert_base", "input_ids:int64[1,128]"), ("standardised", "x:float32[1,1024,4,4]"))
+# (what, of which file, a copy of it, ours): $0 is pt2onnx, $1 the file, $2 what is written, $3 the SPEC of its input.
+OUTPUTS = (("from a `.pt2`", ".pt2", 'cp "$1" "$2"', '"$0" -q "$1" -o "$2"'),
+           ("`--weights=external`", ".pt", 'cp "$1" "$2"', '"$0" -q "$1" -o "$2" --weights=external -i "$3"'),
+           ("into a pipe (`cat`, too)", ".pt", 'cat "$1" | wc -c > "$2"', '"$0" -q "$1" -o - -i "$3" | wc -c > "$2"'))
 IMPORT = "import sys, time; start = time.perf_counter(); import pt2onnx; print(1e3 * (time.perf_counter() - start)); assert 'torch' not in sys.modules"
-PARTS = ("sizes", "start", "growth", "weights", "graphs", "package")
+PARTS = ("sizes", "outputs", "start", "growth", "weights", "graphs", "package")
 LAYERS, WIDTHS = 31, (128, 256, 512, 1024, 2048)
 ROUNDS = 5
 PATIENCE = 120                          # seconds for one converter and size: after that no round more
@@ -61,9 +66,18 @@ def spread(values):
     return [statistics.median(values), min(values), max(values)]
 
 
+def into_the_cache(path):
+    """Read once, so that the first who is timed does not wait for the disk."""
+    with open(path, "rb") as f:
+        while f.read(1 << 24):
+            pass
+
+
 def rounds_of(files, spec, pt2onnx, rounds, everybody=WHO):
     """{who: [(seconds of the processor, ratio to the cp of that round, peak, ratio on the clock to the cp and sync of that round)]}"""
     found, spent = {who: [] for who in everybody}, dict.fromkeys(everybody, 0.0)
+    for path in files.values():
+        into_the_cache(path)
     for _ in range(rounds):
         done = {}
         for who in everybody:
@@ -84,6 +98,27 @@ def sizes(pt2onnx, rounds):
     for name, shape, files in versus.timed_files(versus.CACHE / "versus", timed):
         found = rounds_of(files, f"x:float32[{shape}]", pt2onnx, rounds)
         rows.append(row_of(name, files[".pt"].stat().st_size, found))
+    return rows
+
+
+def outputs(pt2onnx, rounds):
+    """[[what, bytes, seconds of the processor, ratio to the copy of that round]]"""
+    width, rows = WIDTHS[-1], []
+    (_, shape, files), = versus.timed_files(versus.CACHE / "versus", [(f"chain_{LAYERS}_{width}", f"2,{width}")])
+
+    def run(script, file):
+        with tempfile.TemporaryDirectory(dir=versus.CACHE) as there:
+            out = pathlib.Path(there) / "out"
+            m = versus.measured(["bash", "-o", "pipefail", "-c", script, pt2onnx, file, out, f"x:float32[{shape}]"], out)
+        if not m:
+            raise SystemExit(f"bench_page: {script} fails")
+        return m["cpu"]
+
+    for what, suffix, copy, ours in OUTPUTS:
+        into_the_cache(files[suffix])
+        copied, converted = zip(*((run(copy, files[suffix]), run(ours, files[suffix])) for _ in range(rounds)))
+        rows.append([what, files[suffix].stat().st_size, spread(converted), spread([b / a for a, b in zip(copied, converted)])])
+        print(f"{what}: {rows[-1][2][0]:.3f} s, {rows[-1][3][0]:.2f} times the copy", flush=True)
     return rows
 
 
@@ -219,13 +254,17 @@ def table(data):
         size = f"{row['bytes'] / 1e6:.1f} MB" if row["bytes"] < 1e7 else f"{row['bytes'] / 1e6:.0f} MB"
         for what, cell in (*TIMES, ("peak memory, MB", lambda m: short(m["peak"][0] / 1e6))):
             lines.append(tables.line(f"{size}: {what}", *(cell(row[who]) if who in row else "–" for who in WHO)))
+    for what, size, seconds, ratio in data.get("outputs", []):
+        lines.append(tables.line(f"{size / 1e6:.0f} MB, {what}: seconds of the processor", *own(with_spread(seconds))))
+        lines.append(tables.line(f"{size / 1e6:.0f} MB, {what}: times the copy", *own(with_spread(ratio))))
     if data.get("start"):
         start = data["start"]
         lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: milliseconds of the processor", *own(with_spread(start["ms"]))))
         lines.append(tables.line(f"start, {scaling.LAYERS_AT_START} layers: peak memory, MB", *own(short(start["peak"] / 1e6))))
     for row in data.get("weights", []):
         named = f"{row['model']}, {row['bytes'] / 1e6:.0f} MB"
-        for what, cell in TIMES:
+        speed = ("GB a second of a core", lambda m: short(row["bytes"] / 1e9 / m["seconds"][0]))
+        for what, cell in (*TIMES, speed):
             lines.append(tables.line(f"{named}: {what}", *(cell(row[who]) if who in row else "" for who in WHO)))
     for what, seconds, peak in data.get("graphs", []):
         lines.append(tables.line(f"{what}: seconds of the processor", *own(with_spread(seconds))))
@@ -292,7 +331,7 @@ def main():
         data["start"] = in_memory(lambda work: scaling.measure_start(work, [("", str(pt2onnx))])[0])
     if a.only in (None, "growth"):
         data["growth"] = growth(pt2onnx)
-    for part, measure in (("weights", weights), ("graphs", graphs), ("package", package)):
+    for part, measure in (("outputs", outputs), ("weights", weights), ("graphs", graphs), ("package", package)):
         if a.only in (None, part):
             data[part] = measure(pt2onnx, a.rounds)
     kept.parent.mkdir(parents=True, exist_ok=True)
