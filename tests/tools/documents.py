@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """documents.py SOURCE_DIR BUILD_DIR [--names] - is what the documents say still so?
 
-README.md and the other pages there, docs/*.md, docs/tutorials/*.md and both in docs/zh-CN. What they name is looked up: paths, links, targets of make, options,
+README.md and the other pages there, docs/*.md, docs/formats/*.md, docs/tutorials/*.md and those of docs/zh-CN. What they name is looked up: paths, links, targets of make, options,
 passes. What the guides docs/adding-*.md quote (functions, rows, rules, cases) stands in the sources, and the operator case of the first
 guide gives the nodes that the guide shows. Commands that need nothing but the build are run; --names leaves that out. A Chinese page has
 the headings, code, rows and items of its English one, in that order.
@@ -236,7 +236,7 @@ def main(root, build, names_only):
     tree, done = Tree(root, build), set()
     chinese = {p: "README.md" for p in tree.root.glob("README.zh-CN.md")}
     chinese.update((p, f"docs/{p.relative_to(tree.root / 'docs/zh-CN')}") for p in tree.root.glob("docs/zh-CN/**/*.md"))
-    english = {*tree.root.glob("*.md"), *tree.root.glob("docs/*.md"), *tree.root.glob("docs/tutorials/*.md")}
+    english = {p for folder in ("", "docs/", "docs/formats/", "docs/tutorials/") for p in tree.root.glob(folder + "*.md")}
     wrong, documents = 0, sorted(english | set(chinese))
     for path in documents:
         text = path.read_text()

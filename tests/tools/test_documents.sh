@@ -36,6 +36,7 @@ plant adding-an-operator.md '    LOWER(lower_stack, NULL, PLAIN, "aten::stack(Te
 plant adding-a-builtin.md '    { .name = "aten::fabs", .kinds = "N" },'    'the sources have it otherwise: { .name = "aten::fabs"'
 plant limits.md '## In English only'                                       'has a heading ## where here is the end'
 plant zh-CN/python.md '    pt2onnx help inputs   # 只有中文页有'           'has the end where here is the code pt2onnx help inputs'
+plant formats/zip.md 'See `src/archive/no_such_reader.c`.'                 'src/archive/no_such_reader.c: no such file'
 plant tutorials/checking.md 'See [there](no-such-tutorial.md).'            '(no-such-tutorial.md): the link leads nowhere'
 plant zh-CN/tutorials/page.md '    pt2onnx help inputs'                    'has the end where here is the code pt2onnx help inputs'
 plant zh-CN/tutorials.md '- 见src/ops/no_chinese_file.c。'                 'has the end where here is an item, 0 deep'
