@@ -9,6 +9,7 @@ the headings, code, rows and items of its English one, in that order.
 Words in capitals, such as NAME or DIR, stand for something. Python's own library only.
 """
 import fnmatch
+import os
 import pathlib
 import re
 import subprocess
@@ -121,6 +122,9 @@ def commands_are_right(tree, text):
         target = made and (made[1] or made[2])
         if target and target not in tree.targets:
             yield n, f"make {target}: no such target"
+        m = re.match(r"((?:tools|tests)/[\w./-]+) ", command)
+        if m and (tree.root / m[1]).is_file() and not os.access(tree.root / m[1], os.X_OK):
+            yield n, f"{m[1]}: cannot be executed, so a Python stands before it"
         for target in re.findall(r"--target (\S+)", command):
             name = target.removeprefix("unit_")
             if target != "run_cases" and not (tree.root / f"tests/unit/{name}.c").exists():

@@ -27,6 +27,7 @@ plant testing.md 'See [there](no-such-page.md).'                           '(no-
 plant testing.md '    make no-such-target'                                 'make no-such-target: no such target'
 plant testing.md '    $ build/pt2onnx MODEL --no-such-option'              'pt2onnx has no option --no-such-option'
 plant testing.md '    $ tools/opinfo.py --no-such-option'                  'tools/opinfo.py has no option --no-such-option'
+plant testing.md '    $ tools/fusions.py --optimisers'                 'tools/fusions.py: cannot be executed'
 plant adding-a-pass.md '    $ cmake --build build --target unit_no_such'   '--target unit_no_such: the build has none'
 plant testing.md '    $ ctest --test-dir build-asan -R no_such'           'build-asan: make build does not make that folder'
 plant adding-a-pass.md '`pt2onnx MODEL --dump-after no-such-pass`'         '--dump-after no-such-pass: no such pass'
