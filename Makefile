@@ -25,7 +25,7 @@ run:                    ## install what is missing, build, convert the example a
 example:
 	$(RUN) examples/run.py --pt2onnx $(BUILD)/pt2onnx
 
-check:                  ## build and test without PyTorch, in two minutes; ONLY=reduce for a family or folder, CHANGED=1 for what was changed
+check:                  ## build and test without PyTorch, in half a minute once built; ONLY=reduce for a family or folder, CHANGED=1 for what was changed
 	tools/setup check
 	python3 tools/check.py --build '$(BUILD)' $(if $(CHECK),--python $(CHECK)) $(if $(ONLY),--only '$(ONLY)') $(if $(CHANGED),--changed)
 
