@@ -78,7 +78,7 @@ class Options(Structure):
             elif name in CALLBACKS:
                 value = CALLBACKS[name](value)
             elif isinstance(value, str):
-                value = value.encode()
+                value = c_text(value)
             self.kept.append(value)
             setattr(self, name, value)
 
@@ -138,8 +138,20 @@ def array(ctype, items):
     return (ctype * max(1, len(items)))(*items)
 
 
+def c_text(text):
+    """A text, or the bytes of a path, for C, which would take a null byte for its end."""
+    found = text if isinstance(text, bytes) else text.encode()
+    if b"\0" in found:
+        raise ValueError("there is a null byte in %r" % (text,))
+    return found
+
+
+def c_path(path):
+    return c_text(os.fsencode(path))
+
+
 def texts(items):
-    return array(c_char_p, [s.encode() for s in items])
+    return array(c_char_p, map(c_text, items))
 
 
 def _checked(function, *arguments):
@@ -156,16 +168,16 @@ def _checked(function, *arguments):
 
 
 def convert(model, out, options):
-    _checked(lib.pt2onnx_convert, os.fsencode(model), os.fsencode(out), ctypes.byref(options))
+    _checked(lib.pt2onnx_convert, c_path(model), c_path(out), ctypes.byref(options))
 
 
 def convert_trace(trace, out, options):
-    _checked(lib.pt2onnx_convert_trace, ctypes.byref(trace), os.fsencode(out), ctypes.byref(options))
+    _checked(lib.pt2onnx_convert_trace, ctypes.byref(trace), c_path(out), ctypes.byref(options))
 
 
 def show(path):
     """What `pt2onnx show` prints of a saved program or an ONNX model, as text."""
     pieces = []
     write = WriteFn(lambda user, at, n: pieces.append(ctypes.string_at(at, n)) or 0)
-    _checked(lib.pt2onnx_show, os.fsencode(path), write, None, None)
+    _checked(lib.pt2onnx_show, c_path(path), write, None, None)
     return b"".join(pieces).decode("utf-8", "replace")

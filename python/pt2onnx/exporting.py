@@ -55,6 +55,7 @@ class Export:
 
     def run(self):
         with Turn(self.s.model) as self.turn, Folder() as folder:
+            self.check_output()
             self.set_globals()
             self.folder = folder.name
             path = self.output_path() or os.path.join(folder.name, "model.onnx")
@@ -66,13 +67,19 @@ class Export:
 
     def output_path(self):
         """The caller's path, None for a file or nothing."""
-        if not isinstance(self.s.f, (str, bytes, os.PathLike)):
-            return None
-        path = os.fsdecode(self.s.f)
+        return os.fsdecode(self.s.f) if isinstance(self.s.f, (str, bytes, os.PathLike)) else None
+
+    def check_output(self):
+        """What cannot be written to is told before the work."""
+        path = self.output_path()
+        if path is None:
+            if self.s.f is not None and not hasattr(self.s.f, "write"):
+                raise TypeError("f is a path, a file or None, not %r" % (self.s.f,))
+            return
         folder = os.path.dirname(path) or os.curdir
-        if not os.path.isdir(folder):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
-        return path
+        missing = path if not path else folder if not os.path.isdir(folder) else None
+        if missing is not None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
 
     def set_globals(self):
         """torch.onnx.is_in_onnx_export() and what else symbolic functions and models ask for; the turn puts them back."""

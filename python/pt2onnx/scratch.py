@@ -265,7 +265,7 @@ def attribute(n, name, keep):
     elif kind == "f":
         a.kind, a.f = _capi.ATTR_FLOAT, n.f(name)
     elif kind == "s":
-        a.kind, a.s = _capi.ATTR_STRING, n.s(name).encode()
+        a.kind, a.s = _capi.ATTR_STRING, _capi.c_text(n.s(name))
     elif kind in ("is", "fs"):
         items = getattr(n, kind)(name)                  # `is` is a keyword
         values = _capi.array(_capi.c_int64 if kind == "is" else _capi.c_double, items)

@@ -75,7 +75,7 @@ class Symbolics:
     @undisturbed
     def failed(self, call, e):
         self.error = e
-        _capi.lib.pt2onnx_call_fail(call, ("%s: %s" % (type(e).__name__, e)).encode())
+        _capi.lib.pt2onnx_call_fail(call, ("%s: %s" % (type(e).__name__, e)).encode("utf-8", "replace"))
         return -1
 
     def answer(self, call):

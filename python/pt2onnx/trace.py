@@ -178,7 +178,7 @@ def tensor_record(t, name=None, keep=None):
         t = t.resolve_conj().resolve_neg()
     dims, strides = _capi.array(_capi.c_int64, t.shape), _capi.array(_capi.c_int64, t.stride())
     keep += [t, dims, strides]
-    return _capi.Tensor(ONNX_DTYPES[t.dtype], t.dim(), dims, strides, t.data_ptr(), name.encode() if name else None)
+    return _capi.Tensor(ONNX_DTYPES[t.dtype], t.dim(), dims, strides, t.data_ptr(), _capi.c_text(name) if name else None)
 
 
 def input_names(values, given):
@@ -253,7 +253,7 @@ class Record:
             return self.type(v)
         named = names_by_axis(name, axes, len(sizes))
         dims = self.array(_capi.c_int64, sizes)
-        texts = self.array(_capi.c_char_p, [n.encode() if n else None for n in named])
+        texts = self.array(_capi.c_char_p, [_capi.c_text(n) if n else None for n in named])
         return _capi.Type(SCALAR_TYPES.get(t.scalarType(), 0), len(sizes), dims, b"Tensor", texts)
 
     # ---- nodes ----
@@ -268,7 +268,7 @@ class Record:
         elif kind == "f":
             a.kind, a.f = _capi.ATTR_FLOAT, n.f("value")
         elif kind == "s":
-            a.kind, a.s = _capi.ATTR_STRING, n.s("value").encode()
+            a.kind, a.s = _capi.ATTR_STRING, _capi.c_text(n.s("value"))
         elif kind == "t":
             t = tensor_record(n.t("value"), None, self.keep)
             self.keep.append(t)
@@ -363,7 +363,7 @@ class Record:
     def record(self, nodes, inputs, outputs, parameters, tensors, names):
         graph = self.graph(nodes, inputs, outputs)
         n = len(self.types)
-        texts = self.array(_capi.c_char_p, [names[i].encode() if i in names else None for i in range(n)])
+        texts = self.array(_capi.c_char_p, [_capi.c_text(names[i]) if i in names else None for i in range(n)])
         return _capi.Trace(_capi.ctypes.sizeof(_capi.Trace), graph, n, self.array(_capi.Type, self.types), texts, len(parameters),
                            self.array(_capi.c_uint32, parameters), self.array(_capi.Tensor, tensors))
 

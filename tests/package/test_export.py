@@ -91,6 +91,9 @@ def test_unknown_and_double_arguments_are_refused():
     ({"training": 3}, TypeError, "TrainingMode"),
     ({"input_names": "in"}, TypeError, "list of names"),
     ({"input_names": ["in", "in"]}, ValueError, "given twice"),
+    ({"input_names": ["in\0"]}, ValueError, "null byte"),
+    ({"output_names": ["out\0"]}, ValueError, "null byte"),
+    ({"input_names": ["in"], "dynamic_axes": {"in": {0: "n\0"}}}, ValueError, "null byte"),
     ({"input_names": ["a", "b", "c", "d"]}, RuntimeError, r"number of input names provided \(4\) exceeded number of inputs \(3\)"),
     ({"output_names": ["a", "b"]}, RuntimeError, r"number of output names provided \(2\) exceeded number of outputs \(1\)"),
     ({"export_raw_ir": True}, RuntimeError, "RAW is not supported"),
@@ -137,6 +140,19 @@ def test_external_data(tmp_path):
 def test_a_folder_that_is_missing_is_named_before_the_work():
     with pytest.raises(FileNotFoundError, match="no such folder"):
         pt2onnx.export(Net(), IMAGE, "no such folder/m.onnx")
+
+
+@pytest.mark.parametrize("f, error, text", [
+    ("", FileNotFoundError, "No such file"),
+    ("a\0b.onnx", ValueError, "null byte"),
+    (b"a\0b.onnx", ValueError, "null byte"),
+    (3, TypeError, "f is a path, a file or None, not 3"),
+])
+def test_what_is_no_place_for_a_model(f, error, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=text):
+        pt2onnx.export(Net(), IMAGE, f)
+    assert not os.listdir(tmp_path)
 
 
 def test_the_result_knows_names_that_the_caller_has_not_given():
