@@ -107,6 +107,7 @@ class Export:
         if isinstance(model, torch.nn.DataParallel):
             raise ValueError("torch.nn.DataParallel is not supported by ONNX exporter, please use 'attribute' module to unwrap model "
                              "from torch.nn.DataParallel. Try torch.onnx.export(model.module, ...)")
+        check_weights(model)
         if self.wants_program():
             self.needs_trace()
             return self.from_program(path)
@@ -397,6 +398,14 @@ class Export:
                 return model(*positional, **keywords)
         with self.mode(model):
             return model(*positional, **keywords)
+
+
+def check_weights(model):
+    """A lazy module draws its weights in its first call, which a trace would record as a part of the program."""
+    held = list(model.named_parameters()) + list(model.named_buffers()) if isinstance(model, torch.nn.Module) else []
+    for name, t in held:
+        if torch.nn.parameter.is_lazy(t):
+            raise ValueError("%s has no sizes yet: it belongs to a lazy module; call the model once before it is exported" % name)
 
 
 def instead_of(model):

@@ -184,6 +184,15 @@ def test_what_is_no_model(model, why):
         exported(model, ROWS)
 
 
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}][:1 + TORCH_2], ids=["traced", "exported"][:1 + TORCH_2])
+def test_a_lazy_module_that_was_not_called_is_refused(options):
+    model = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.LazyLinear(4))
+    with pytest.raises(ValueError, match="1.weight has no sizes yet.*call the model once"):
+        exported(model, (ROWS,), **options)
+    model(ROWS)
+    agrees(exported(model, (ROWS,)), model, ROWS)
+
+
 def test_script_functions():
     @torch.jit.script
     def power(a, n: int):
