@@ -22,21 +22,19 @@ def signature_of(model):
         return None
 
 
-def split_named(args, kwargs):
-    """The positional part and the named part: kwargs, and a dict at the end of args."""
-    named = dict(kwargs or {})
-    if args and isinstance(args[-1], dict) and not kwargs:
-        named = dict(args[-1])
-        args = args[:-1]
-    return args, named
-
-
 def takes_dict_last(signature, args):
     """Is the last argument a dict that forward itself wants? Its place has no default, and no key is a parameter's name."""
     given = args[-1] if args and isinstance(args[-1], dict) else {}
     places = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return bool(given) and len(args) <= len(places) and places[len(args) - 1].default is inspect.Parameter.empty and \
         not any(key in signature.parameters for key in given)
+
+
+def divided(signature, args, kwargs):
+    """(positional, named): a dict at the end of args names arguments, unless forward itself wants it there."""
+    if kwargs or not args or not isinstance(args[-1], dict) or signature is not None and takes_dict_last(signature, args):
+        return args, dict(kwargs or {})
+    return args[:-1], dict(args[-1])
 
 
 def arrange(model, args, kwargs):
@@ -47,10 +45,7 @@ def arrange(model, args, kwargs):
         return args, dict(kwargs or {})
     parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     only = [p for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
-    if takes_dict_last(signature, args) and not kwargs:
-        named = {}
-    else:
-        args, named = split_named(args, kwargs)
+    args, named = divided(signature, args, kwargs)
     args = list(args)
     takes_more = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
     missing, keywords, left_out = [], {}, False

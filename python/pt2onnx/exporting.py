@@ -17,7 +17,7 @@ import warnings
 import torch
 
 from . import _capi, axes, registry, shapes
-from .arguments import Function, Keywords, arrange, as_tuple, leaves
+from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, signature_of
 from .contents import inputs_with_contents
 from .files import type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
@@ -234,9 +234,9 @@ class Export:
 
     def from_program(self, path):
         s = self.s
-        self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
         if isinstance(s.model, torch.export.ExportedProgram):
-            self.program, names = s.model, []
+            self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
+            self.program, names = s.model, self.names_of_program()
         else:
             self.program, names = self.exported()
         saved = os.path.join(self.folder, "model.pt2")
@@ -260,12 +260,28 @@ class Export:
         """The module as torch.export has it, and the caller's names of its dynamic sizes."""
         s = self.s
         model = s.model if isinstance(s.model, torch.nn.Module) else Function(s.model)
-        arguments = shapes.arguments_of(model, self.positional, self.named)
-        told = s.dynamic_shapes or self.shapes_of_axes(arguments)
+        self.positional, self.named = divided(signature_of(model), as_tuple(s.args), s.kwargs)
+        example = shapes.told_apart((self.positional, self.named))
+        arguments = shapes.arguments_of(model, *example)
+        told = self.told_shapes(arguments)
         with self.mode(model), torch.no_grad():
-            program = torch.export.export(model, *shapes.told_apart((self.positional, self.named)), strict=False,
-                                          dynamic_shapes=shapes.without_names(arguments, told) if told else None)
+            program = shapes.exported(model, example, arguments, told)
         return program, shapes.names_of_sizes(program, arguments, told)
+
+    def names_of_program(self):
+        """The caller's names of the sizes that are dynamic in the ExportedProgram at hand."""
+        arguments = shapes.arguments_of_program(self.s.model)
+        told = self.told_shapes(arguments)
+        for path, axis, size in shapes.fixed_sizes(self.s.model, arguments, told):
+            warn("dimension %d of %s is %d in the program: torch.export.export opens it, with dynamic_shapes" % (axis, path, size))
+        return shapes.names_of_sizes(self.s.model, arguments, told)
+
+    def told_shapes(self, arguments):
+        """dynamic_shapes, or what dynamic_axes says in its terms."""
+        if not self.s.dynamic_shapes:
+            return self.shapes_of_axes(arguments)
+        shapes.check(arguments, self.s.dynamic_shapes)
+        return self.s.dynamic_shapes
 
     def shapes_of_axes(self, arguments):
         s = self.s

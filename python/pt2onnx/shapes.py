@@ -25,8 +25,19 @@ def told_apart(example):
     return torch.utils._pytree.tree_map(leaf, example)
 
 
+def check(arguments, shapes):
+    """dynamic_shapes goes by name, or by place. What it says of an argument that is not there would be lost."""
+    if not isinstance(shapes, (dict, tuple, list)):
+        raise TypeError("dynamic_shapes is a dict, tuple or list, not %r" % (shapes,))
+    unknown = [name for name in shapes if name not in arguments] if isinstance(shapes, dict) else []
+    if unknown:
+        raise ValueError("dynamic_shapes: forward is given no argument %s, only %s" % (unknown[0], ", ".join(arguments)))
+    if len(shapes) > len(arguments):
+        raise ValueError("dynamic_shapes tells of %d arguments, forward is given %d" % (len(shapes), len(arguments)))
+
+
 def by_argument(arguments, shapes):
-    """{argument: its shapes}: dynamic_shapes goes by name, or by place."""
+    """{argument: its shapes}"""
     return dict(shapes) if isinstance(shapes, dict) else dict(zip(arguments, shapes))
 
 
@@ -48,13 +59,42 @@ def mapped_arguments(arguments, shapes, do):
 def without_names(arguments, shapes):
     """dynamic_shapes as torch.export takes it: a text asks for a size that stays open."""
     def hint(told):
+        if isinstance(told, dict):
+            return {key: hint(t) for key, t in told.items()}
+        if isinstance(told, (tuple, list)):
+            return type(told)(map(hint, told))
         return torch.export.Dim.DYNAMIC if isinstance(told, str) else told
+    return mapped_arguments(arguments, shapes, lambda value, told, path: hint(told))
+
+
+def leaves_of(arguments, shapes):
+    """[(path, leaf, what dynamic_shapes says of it)], in the order of a program's inputs. A leaf of mapped may be a container that the user has
+    registered."""
+    found = []
 
     def leaf(value, told, path):
-        if isinstance(told, dict):
-            return {axis: hint(t) for axis, t in told.items()}
-        return type(told)(hint(t) for t in told) if isinstance(told, (tuple, list)) else told
-    return mapped_arguments(arguments, shapes, leaf)
+        parts = torch.utils._pytree.tree_leaves(value)
+        said = [told] if len(parts) == 1 else shapes_in(told)
+        found.extend((path, part, s) for part, s in zip(parts, said if len(said) == len(parts) else [None] * len(parts)))
+    mapped_arguments(arguments, shapes, leaf)
+    return found
+
+
+def shapes_in(told):
+    """What nested lists and dicts say of one tensor after the other: None, {axis: size}, or a list of sizes."""
+    if told is None or isinstance(told, dict) and all(isinstance(key, int) for key in told):
+        return [told]
+    items = list(told.values()) if isinstance(told, dict) else list(told)
+    if not any(isinstance(item, (dict, tuple, list)) for item in items):
+        return [told]
+    return [shape for item in items for shape in shapes_in(item)]
+
+
+def sizes_in(told):
+    """[(axis, size)] of what dynamic_shapes says of one tensor."""
+    if isinstance(told, dict):
+        return list(told.items())
+    return list(enumerate(told)) if isinstance(told, (tuple, list)) else []
 
 
 def of_axes(arguments, named_axes, input_names):
@@ -71,20 +111,87 @@ def of_axes(arguments, named_axes, input_names):
     return mapped_arguments(arguments, None, leaf), used
 
 
+# ---- the program ----
+
+def exported(model, example, arguments, shapes):
+    """The ExportedProgram of a module. example: (positional, named), no tensor twice; shapes: None where all sizes are the example's."""
+    told = without_names(arguments, shapes) if shapes else None
+
+    def program_of(example):
+        return torch.export.export(model, *example, strict=False, dynamic_shapes=told)
+    larger = without_ones(example, arguments, shapes) if shapes else None
+    if larger is not None:
+        try:
+            return program_of(larger)
+        except Exception:                               # the size has to be 1, or something else is wrong: the caller's own example tells it
+            pass
+    return program_of(example)
+
+
+def without_ones(example, arguments, shapes):
+    """The example with two for one along each axis whose size is to stay open: torch.export takes a size of 1 for a fixed one. None where
+    no such size is 1, or where one is computed of another (2*n)."""
+    ones, computed = {}, False
+    for path, value, told in leaves_of(arguments, shapes):
+        for axis, size in sizes_in(told) if isinstance(value, torch.Tensor) else ():
+            computed = computed or hasattr(size, "root")
+            if stays_open(size) and -value.dim() <= axis < value.dim() and value.shape[axis] == 1:
+                ones.setdefault(id(value), set()).add(axis % value.dim())
+
+    def larger(value):
+        for axis in ones.get(id(value), ()):
+            value = torch.cat([value, value], axis)
+        return value
+    return torch.utils._pytree.tree_map(larger, example) if ones and not computed else None
+
+
+def stays_open(size):
+    return size is not None and not isinstance(size, int) and size is not torch.export.Dim.STATIC
+
+
+def inputs_of(program):
+    """The nodes of a program that are its caller's inputs."""
+    user = torch.export.graph_signature.InputKind.USER_INPUT
+    placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
+    return [n for n, s in zip(placeholders, program.graph_signature.input_specs) if s.kind == user]
+
+
+def arguments_of_program(program):
+    """As arguments_of, with torch.export's own stand-ins for tensors, which have the program's sizes."""
+    values = [n.meta.get("val") for n in inputs_of(program)]
+    args, keywords = torch.utils._pytree.tree_unflatten(values, program.call_spec.in_spec)
+    names = program.module_call_graph[0].signature.forward_arg_names or ()
+    return {**{names[i] if i < len(names) else str(i): value for i, value in enumerate(args)}, **keywords}
+
+
+def sizes_of(program, arguments, shapes):
+    """[(path, axis, the size in the program, what dynamic_shapes says)]"""
+    inputs, told = inputs_of(program), leaves_of(arguments, shapes)
+    if len(inputs) != len(told):
+        return []
+    values = [n.meta.get("val") for n in inputs]
+    return [(path, axis, value.shape[axis], size) for value, (path, _, shape) in zip(values, told) if isinstance(value, torch.Tensor)
+            for axis, size in sizes_in(shape)]
+
+
 def names_of_sizes(program, arguments, shapes):
     """["s77=batch"]: the caller's names for what torch.export calls s77. A size that two names are given for keeps the first."""
-    found, names = [], {}
-    mapped_arguments(arguments, shapes, lambda value, told, path: found.append(told))
-    placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
-    inputs = [n for n, s in zip(placeholders, program.graph_signature.input_specs) if s.kind == torch.export.graph_signature.InputKind.USER_INPUT]
-    for node, shape in zip(inputs, found) if len(inputs) == len(found) else ():
-        for axis, text in names_by_axis(shape).items():
-            names.setdefault(str(node.meta["val"].shape[axis]), text)
-    return ["%s=%s" % (symbol, text) for symbol, text in names.items() if symbol.isidentifier()]
+    names = {}
+    for path, axis, size, told in sizes_of(program, arguments, shapes):
+        symbol, name = named(size, told)
+        if symbol.isidentifier() and name.isidentifier():
+            names.setdefault(symbol, name)
+    return ["%s=%s" % item for item in names.items()]
 
 
-def names_by_axis(shape):
-    """{axis: name} of what dynamic_shapes says of one tensor: a Dim has a name, and so has a text."""
-    told = shape if isinstance(shape, dict) else dict(enumerate(shape or ()))
-    names = {axis: axes.spelled(t) if isinstance(t, str) else getattr(t, "__name__", "") for axis, t in told.items()}
-    return {axis: name for axis, name in names.items() if name.isidentifier()}
+def named(size, told):
+    """(torch.export's symbol, the caller's name): a Dim has one, a text is one, 2*n is the size that n is told of."""
+    if hasattr(told, "root") and isinstance(size, torch.SymInt):
+        symbols = size.node.expr.free_symbols
+        return str(*symbols) if len(symbols) == 1 else "", told.root.__name__
+    return str(size), axes.spelled(told) if isinstance(told, str) else getattr(told, "__name__", "")
+
+
+def fixed_sizes(program, arguments, shapes):
+    """[(path, axis, size)] of those that are told to have a name and are numbers in the program."""
+    return [(path, axis, size) for path, axis, size, told in sizes_of(program, arguments, shapes) if isinstance(size, int) and isinstance(told, str)]

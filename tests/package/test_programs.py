@@ -90,6 +90,109 @@ def test_sizes_of_nested_arguments(keywords):
     assert sizes(model) == {name: ["n", 3] for name in ["d.a", "d.b.0", "pair.0", "pair.1", *keywords]}
 
 
+@pytest.mark.parametrize("shapes, text", [
+    ({"rows": {0: "n"}, "y": None}, "dynamic_shapes: forward is given no argument rows, only x, y"),
+    (({0: "n"}, None, None), "dynamic_shapes tells of 3 arguments, forward is given 2"),
+    ("n", "dynamic_shapes is a dict, tuple or list, not 'n'"),
+])
+def test_shapes_of_arguments_that_are_not_there_are_refused(shapes, text):
+    with pytest.raises((ValueError, TypeError), match=text):
+        program(Both(), (ROWS, ROWS), dynamic_shapes=shapes)
+
+
+def test_an_open_size_may_be_one_in_the_example():
+    """torch.export takes a size of 1 for a fixed one."""
+    class Norm(torch.nn.Module):
+        def forward(self, x, y, z):
+            return torch.nn.functional.layer_norm(x + y, [3]).reshape(x.shape[0], -1), z * 2
+    one, three = ROWS[:1], ROWS[:3]
+    for n in ("n", torch.export.Dim("n"), torch.export.Dim.DYNAMIC, torch.export.Dim.AUTO):
+        model = program(Norm(), (one, one, one), dynamic_shapes={"x": {0: n}, "y": {0: n}, "z": None}, verify=True)
+        agrees(model, Norm(), three, three, one)
+    model = program(Norm(), (one, one, one), input_names=["x", "y"], dynamic_axes={"x": {0: "n"}, "y": {0: "n"}}, verify=True)
+    assert sizes(model) == {"x": ["n", 3], "y": ["n", 3], "z": [1, 3]}
+
+
+def test_a_size_that_is_one_in_the_example_and_must_be():
+    class Column(torch.nn.Module):
+        def forward(self, x):
+            return x.view(3, 1) * 2
+    with pytest.raises(Exception, match="hint of 1 for dimension"):
+        program(Column(), (ROWS[:1],), dynamic_shapes={"x": {0: "n"}})
+
+
+def test_names_of_sizes_that_are_computed_of_one_another():
+    n = torch.export.Dim("n", min=1, max=100)
+    assert sizes(program(Both(), (ROWS, ROWS), dynamic_shapes={"x": {0: 2 * n}, "y": None})) == {"x": ["2*n", 3], "y": [4, 3]}
+
+
+def test_open_numbers():
+    class Scaled(torch.nn.Module):
+        def forward(self, x, k):
+            return x * k, torch.zeros(k)
+    model = program(Scaled(), (ROWS, 3), dynamic_shapes={"x": {0: "n"}, "k": torch.export.Dim.DYNAMIC}, verify=True)
+    assert sizes(model) == {"x": ["n", 3], "k": []}
+    agrees(model, Scaled(), ROWS[:2], 5)
+
+
+class Bag:
+    """A container that torch.export knows, as transformers has caches."""
+
+    def __init__(self, items):
+        self.items = items
+
+
+def test_sizes_in_containers_that_users_register():
+    class Total(torch.nn.Module):
+        def forward(self, x, bag):
+            return x + bag.items[0] + bag.items[1]
+    keys = torch.utils._pytree.SequenceKey
+    torch.utils._pytree.register_pytree_node(
+        Bag, lambda bag: (bag.items, None), lambda items, _: Bag(list(items)), serialized_type_name="test.Bag",
+        flatten_with_keys_fn=lambda bag: ([(keys(i), item) for i, item in enumerate(bag.items)], None))
+    for told in ([{0: "n"}, {0: "n"}], [["n", None], ["n", None]]):
+        model = program(Total(), (ROWS, Bag([ROWS, ROWS])), dynamic_shapes={"x": {0: "n"}, "bag": told})
+        assert [dims(v) for v in model.graph.input] == [["n", 3]] * 3
+
+
+def test_a_dict_at_the_end_names_arguments_of_a_program_too():
+    assert names(program(Both(), (ROWS, {"y": ROWS})).graph.input) == ["x", "y"]
+    assert names(program(Nested(), NESTED + ({},)).graph.input) == ["d.a", "d.b.0", "pair.0", "pair.1"]
+
+    class Last(torch.nn.Module):
+        def forward(self, x, d):
+            return x + d["a"]
+    assert names(program(Last(), (ROWS, {"a": ROWS})).graph.input) == ["x", "d.a"]
+
+
+class TestPrograms:
+    """Sizes of a program that torch.export has given already."""
+
+    def made(self, is_open=True):
+        return torch.export.export(Both(), (ROWS, ROWS + 1), dynamic_shapes=({0: torch.export.Dim("m")} if is_open else None, None))
+
+    @pytest.mark.parametrize("options", [
+        {"dynamic_shapes": {"x": {0: "batch"}, "y": None}},
+        {"dynamic_shapes": ({0: "batch"}, None)},
+        {"input_names": ["x"], "dynamic_axes": {"x": {0: "batch"}}},
+        {"dynamic_axes": {"x": {-2: "batch"}}},
+    ])
+    def test_are_named(self, options):
+        assert sizes(program(self.made(), (), **options)) == {"x": ["batch", 3], "y": [4, 3]}
+
+    @pytest.mark.parametrize("options", [
+        {"dynamic_shapes": {"x": {0: "batch"}, "y": None}},
+        {"dynamic_axes": {"x": {0: "batch"}}},
+    ])
+    def test_are_told_where_they_are_fixed(self, options):
+        with pytest.warns(UserWarning, match="dimension 0 of x is 4 in the program: torch.export.export opens it, with dynamic_shapes"):
+            assert sizes(program(self.made(is_open=False), (), **options)) == {"x": [4, 3], "y": [4, 3]}
+
+    def test_are_not_looked_for_under_other_names(self):
+        with pytest.warns(UserWarning, match="Provided key other"):
+            program(self.made(), (), dynamic_axes={"other": {0: "n"}})
+
+
 def test_dynamic_axes_name_the_sizes_of_a_program_too():
     model = program(Both(), (ROWS, ROWS), input_names=["p", "q"], output_names=["r", "s"],
                     dynamic_axes={"p": {0: "n"}, "q": {-1: "m"}, "r": {0: "k"}})
