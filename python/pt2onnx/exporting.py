@@ -16,9 +16,8 @@ import warnings
 
 import torch
 
-from . import _capi, axes, registry, shapes
+from . import _capi, axes, registry, scripts, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, signature_of
-from .contents import inputs_with_contents
 from .files import type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
@@ -28,7 +27,7 @@ from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
 from .turns import Turn, deliver, later, undisturbed
-from .versions import GLOBALS, NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, TrainingMode, Warn, error_of, has_export, program_writer
+from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, error_of, has_export, program_writer
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
@@ -213,17 +212,18 @@ class Export:
         s = self.s
         saved = os.path.join(self.folder, "model.pt")
         with self.mode(s.model):
-            save_script(s.model, saved)
-        specs, names, kept, renamed = script_inputs(s.model, as_tuple(s.args), s.kwargs, axes.checked(s.dynamic_axes), s.input_names)
-        self.positional, self.named = as_tuple(s.args), dict(s.kwargs or {})
+            scripts.save(s.model, saved)
+        self.positional, self.named = scripts.divided(s.model, as_tuple(s.args), s.kwargs)
+        given = scripts.Inputs(s.model, self.positional, self.named, axes.checked(s.dynamic_axes), s.input_names)
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
-        self.example_names = names
+        self.example_names = given.names
         keep_loops = True
         while True:
             symbolics = Symbolics(s, borrowed=self.borrowed)
             fields = self.fields(symbolics, None)
-            fields.update(inputs=specs, soft_sizes=True, sequence_lists=True, keep_loops=keep_loops, keep_inputs=kept, rename_inputs=renamed, rename_outputs=s.output_names)
+            fields.update(inputs=given.specs, soft_sizes=True, sequence_lists=True, keep_loops=keep_loops, keep_inputs=given.kept,
+                          rename_inputs=given.renamed, rename_outputs=s.output_names)
             try:
                 return self.call(_capi.convert, saved, path, fields, symbolics)
             except RuntimeError as e:
@@ -468,78 +468,8 @@ def save_program(program, path):
     torch.export.save(program, path)
 
 
-def save_script(model, path):
-    """With torch.onnx's words, too, for a call of a Python function, which TorchScript does not save."""
-    try:
-        model.save(path)
-    except RuntimeError as e:
-        if "Could not export Python function call" not in str(e):
-            raise
-        raise error_of("OnnxExporterError", "Couldn't export Python operator: " + str(e).strip()) from e
-
-
-def script_inputs(model, args, kwargs, known, names):
-    """For a scripted program: SPECs of its inputs, by the example arguments and the names of its parameters; the names that they get; which
-    of them torch.onnx keeps though nothing may use them; the caller's names by place."""
-    method = model.forward if isinstance(model, torch.jit.ScriptModule) else model
-    parameters = [a.name for a in method.schema.arguments][1 if isinstance(model, torch.jit.ScriptModule) else 0:]
-    graph = method.graph.copy()
-    torch._C._jit_pass_inline(graph)
-    values = list(graph.inputs())[-len(parameters):] if parameters else []
-    tensors = [(v, a) for v, a in zip(values, args) if isinstance(a, torch.Tensor)]
-    needed = set(inputs_with_contents(graph, {v.debugName(): a.shape for v, a in tensors if not known or a.dim() == 0}))
-    with_contents = {p for p, v in zip(parameters, values) if v.debugName() in needed}
-    specs, told_names, kept, k = [], [], [], 0
-    for name, value in list(zip(parameters, args)) + list((kwargs or {}).items()):
-        if is_list_of_numbers(method, name, value):     # one input, a sequence
-            specs += ["%s.%d:%s[]" % (name, i, LISTS_OF_NUMBERS[type_of(method, name)]) for i in range(len(value))]
-            told_names.append(names[k] if k < len(names) else name)
-            kept += [name] if name in with_contents else []
-            k += 1
-            continue
-        for path, leaf in leaves(value, name):
-            if leaf is None or isinstance(leaf, str):
-                specs.append("%s=%s" % (path, "None" if leaf is None else '"%s"' % leaf))
-                continue
-            told = names[k] if k < len(names) else path
-            k += 1
-            specs.append("%s:%s" % (path, type_text(leaf, known.get(told, known.get(path, {})), told)))
-            told_names += inputs_of(leaf, told)
-            kept += inputs_of(leaf, path) if name in with_contents else []
-    if k < len(names):
-        raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), k))
-    return specs, told_names, kept, told_names if names else []
-
-
-LISTS_OF_NUMBERS = {"List[int]": "int64", "List[float]": "float64", "List[bool]": "bool"}
-
-
-def type_of(method, name):
-    return next((a.type.annotation_str for a in method.schema.arguments if a.name == name), "")
-
-
-def is_list_of_numbers(method, name, value):
-    return isinstance(value, (list, tuple)) and len(value) > 0 and type_of(method, name) in LISTS_OF_NUMBERS
-
-
 def is_quantized(model, args):
     return any(hasattr(m, "_packed_params") for m in model.modules()) or any(getattr(leaf, "is_quantized", False) for _, leaf in leaves(args))
-
-
-def inputs_of(leaf, name):
-    """The inputs that a leaf is: a quantised tensor is three."""
-    return [name, name + ".scale", name + ".zero_point"] if getattr(leaf, "is_quantized", False) else [name]
-
-
-def type_text(leaf, named, told):
-    if not isinstance(leaf, torch.Tensor):
-        return {bool: "bool[]", int: "int64[]", float: "float64[]"}[type(leaf)]
-    names = axes.names_by_axis(told, named, leaf.dim())
-    dims = [axes.spelled(n) if n else str(d) for n, d in zip(names, leaf.shape)]
-    if leaf.is_quantized and leaf.dtype not in QUANTIZED:
-        raise TypeError("%s: a quantised input is quint8 or qint8, not %s" % (told, leaf.dtype))
-    word = QUANTIZED[leaf.dtype][0] if leaf.is_quantized else NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]]
-    return "%s[%s]" % (word, ",".join(dims))
 
 
 def underscore_export(model, args, f, *positional, **keywords):

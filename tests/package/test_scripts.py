@@ -1,0 +1,89 @@
+"""Arguments of scripted programs: which parameter each is for, by the program's schema."""
+from typing import Dict, List, Optional
+
+import pytest
+import torch
+
+from helpers import agrees, checked, names
+
+ROWS = torch.randn(2, 3)
+
+
+class Steps(torch.nn.Module):
+    def forward(self, x, n: int = 2, y: Optional[torch.Tensor] = None):
+        for i in range(n):
+            x = x + i
+        return x if y is None else x * y
+
+
+class Keys(torch.nn.Module):
+    def forward(self, d: Dict[str, torch.Tensor]):
+        return d["a"] - d["b"]
+
+
+class Only(torch.nn.Module):
+    def forward(self, xs: List[torch.Tensor], *, scale: float):
+        return xs[0] * scale
+
+
+def scripted(cls):
+    return torch.jit.script(cls())
+
+
+@pytest.mark.parametrize("args, kwargs, inputs", [
+    ((ROWS, {"n": 3}), None, ["x", "n"]),
+    ((ROWS, {"y": ROWS}), None, ["x", "y"]),
+    ((ROWS, {}), None, ["x"]),
+    ({"x": ROWS}, None, ["x"]),
+    ((ROWS,), {"y": ROWS, "n": 1}, ["x", "n", "y"]),
+    ((ROWS, 2, None), None, ["x", "n"]),
+])
+def test_arguments_by_place_and_by_name(args, kwargs, inputs):
+    assert names(checked(scripted(Steps), args, kwargs=kwargs, verify=True).graph.input) == inputs
+
+
+def test_names_go_by_the_order_of_the_program():
+    model = checked(scripted(Steps), (ROWS,), kwargs={"y": ROWS, "n": 1}, input_names=["a", "b", "c"], verify=True)
+    assert [(v.name, v.type.tensor_type.elem_type) for v in model.graph.input] == [("a", 1), ("b", 7), ("c", 1)]
+
+
+def test_a_dict_that_forward_takes():
+    d = {"a": ROWS, "b": ROWS + 1}
+    for args in (d, (d,), (d, {}), ({"d": d},)):
+        assert names(checked(scripted(Keys), args, verify=True).graph.input) == ["d.a", "d.b"]
+
+
+def test_keyword_only_arguments():
+    model = checked(scripted(Only), ([ROWS],), kwargs={"scale": 3.0}, verify=True)
+    assert names(model.graph.input) == ["xs.0", "scale"]
+
+
+class Mode(torch.nn.Module):
+    def forward(self, x, mode: str):
+        return x + len(mode) if mode.startswith("a") else x
+
+
+@pytest.mark.parametrize("text", ["a", "", 'a"b', "a\\", "a=b,c", "a'\n", "'", "ä"])
+def test_texts_are_constants(text):
+    agrees(checked(scripted(Mode), (ROWS, text), verify=True), lambda x: Mode()(x, text), ROWS)
+
+
+@pytest.mark.parametrize("args, kwargs, text", [
+    ((ROWS, 1, None, 4), None, "forward takes 3 arguments, 4 were given"),
+    ((ROWS,), {"z": 1}, "forward has no argument z, only x, n, y"),
+    ((ROWS,), {"x": ROWS}, "forward is given the argument x twice"),
+    ((), {"n": 1}, "forward is missing an argument: 'x'"),
+    ((), None, "forward is missing an argument: 'x'"),
+])
+def test_what_forward_does_not_take_is_refused(args, kwargs, text):
+    with pytest.raises(TypeError, match=text):
+        checked(scripted(Steps), args, kwargs=kwargs, input_names=["x"])
+
+
+def test_a_function_of_tensors():
+    @torch.jit.script
+    def product(x, y):
+        return x * y
+    agrees(checked(product, (ROWS, {"y": ROWS})), product, ROWS, ROWS)
+    with pytest.raises(TypeError, match="product takes 2 arguments, 3 were given"):
+        checked(product, (ROWS, ROWS, ROWS))
