@@ -93,11 +93,10 @@ class Function(torch.nn.Module):
 
 
 def leaves(value, path=""):
-    """(path, leaf) of nested tuples, lists and dicts, in order."""
+    """(path, leaf) of nested tuples, lists and dicts, in order. Items of a named tuple go by their names."""
     if isinstance(value, (tuple, list)):
-        for i, v in enumerate(value):
-            yield from leaves(v, "%s.%d" % (path, i) if path else str(i))
-    elif isinstance(value, dict):
+        value = dict(zip(getattr(value, "_fields", range(len(value))), value))
+    if isinstance(value, dict):
         for k, v in value.items():
             yield from leaves(v, "%s.%s" % (path, k) if path else str(k))
     else:

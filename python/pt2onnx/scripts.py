@@ -81,6 +81,7 @@ class Inputs:
             if self.is_sequence(name, value):
                 self.sequence(name, value, name in contents)
                 continue
+            value = tuple(value) if self.types[name].startswith("Tuple[") else value       # of a named tuple the program has no names
             for path, leaf in leaves(value, name):
                 self.leaf(path, leaf, name in contents)
         if self.count < len(names):

@@ -1,5 +1,5 @@
 """Arguments of scripted programs: which parameter each is for, by the program's schema."""
-from typing import Dict, List, Optional
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
 import pytest
 import torch
@@ -24,6 +24,21 @@ class Keys(torch.nn.Module):
 class Only(torch.nn.Module):
     def forward(self, xs: List[torch.Tensor], *, scale: float):
         return xs[0] * scale
+
+
+class Pair(NamedTuple):
+    p: torch.Tensor
+    q: torch.Tensor
+
+
+class Named(torch.nn.Module):
+    def forward(self, pair: Pair):
+        return pair.p - pair.q
+
+
+class Unnamed(torch.nn.Module):
+    def forward(self, pair: Tuple[torch.Tensor, torch.Tensor]):
+        return pair[0] - pair[1]
 
 
 def scripted(cls):
@@ -51,6 +66,11 @@ def test_a_dict_that_forward_takes():
     d = {"a": ROWS, "b": ROWS + 1}
     for args in (d, (d,), (d, {}), ({"d": d},)):
         assert names(checked(scripted(Keys), args, verify=True).graph.input) == ["d.a", "d.b"]
+
+
+@pytest.mark.parametrize("cls, want", [(Named, ["pair.p", "pair.q"]), (Unnamed, ["pair.0", "pair.1"])])
+def test_a_named_tuple(cls, want):
+    assert names(checked(scripted(cls), (Pair(ROWS, ROWS + 1),), verify=True).graph.input) == want
 
 
 def test_keyword_only_arguments():
