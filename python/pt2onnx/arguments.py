@@ -38,42 +38,47 @@ def divided(signature, args, kwargs):
 
 
 def arrange(model, args, kwargs):
-    """(positional, keyword-only) arguments for forward, as torch.onnx arranges them by the signature."""
-    args = as_tuple(args)
+    """(positional, keyword) arguments for forward, as torch.onnx arranges them by the signature."""
     signature = signature_of(model)
+    args, named = divided(signature, as_tuple(args), kwargs)
     if signature is None:
-        return args, dict(kwargs or {})
-    parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    only = [p for p in signature.parameters.values() if p.kind == p.KEYWORD_ONLY]
-    args, named = divided(signature, args, kwargs)
-    args = list(args)
-    takes_more = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
-    missing, keywords, left_out = [], {}, False
-    for p in [] if takes_more else parameters[len(args):]:
-        given = p.name in named
-        if missing and given:
-            raise TypeError("forward() is given %s but not %s, which comes before it" % (p.name, missing[0]))
-        if not given and p.default is p.empty:
-            missing.append(p.name)
-        elif p.kind == p.POSITIONAL_OR_KEYWORD and (left_out or not given and p.default is None):
-            left_out = True                             # from here on arguments go by name: forward may look which were given
-            keywords.update({p.name: named.pop(p.name)} if given else {})
-        else:
-            args.append(named.pop(p.name, p.default))
-    if missing:
-        raise TypeError("forward() is missing an argument: '%s'" % missing[0])
-    takes_named = any(p.kind == p.VAR_KEYWORD for p in signature.parameters.values())
-    keywords.update({p.name: named.pop(p.name, p.default) for p in only if p.name in named or p.default is not p.empty})
+        return args, named
+    args, keywords = by_place(signature, args, named)
+    parameters = signature.parameters.values()
+    takes_named = any(p.kind == p.VAR_KEYWORD for p in parameters)
+    known = [p.name for p in parameters if p.kind != p.VAR_KEYWORD]
+    keywords.update((p.name, named[p.name]) for p in parameters if p.kind == p.KEYWORD_ONLY and p.name in named)
+    others = [name for name in named if name not in known]
     if takes_named:
-        keywords.update(named)
-    elif named:
-        warn("forward() has no argument %s: ignored" % ", ".join(sorted(named)))
+        keywords.update((name, named[name]) for name in others)
+    elif others:
+        warn("forward() has no argument %s: ignored" % ", ".join(sorted(others)))
+    return args, keywords
+
+
+def by_place(signature, args, named):
+    """(positional, keyword) arguments for the parameters that may go by place: those that nobody has given have their defaults. Behind a None
+    that nobody has given, and where forward takes any number, the others go by name: forward may look which were given."""
+    parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    twice = [p.name for p in parameters[:len(args)] if p.name in named and p.kind != p.POSITIONAL_ONLY]
+    if twice:
+        raise TypeError("forward() is given the argument %s twice" % twice[0])
+    args, keywords = list(args), {}
+    left_out = any(p.kind == p.VAR_POSITIONAL for p in signature.parameters.values())
+    for p in parameters[len(args):]:
+        given = p.name in named
+        if not given and p.default is p.empty:
+            raise TypeError("forward() is missing an argument: '%s'" % p.name)
+        left_out = left_out or not given and p.default is None
+        if p.kind == p.POSITIONAL_ONLY or not left_out:
+            args.append(named.get(p.name, p.default))
+        elif given:
+            keywords[p.name] = named[p.name]
     return tuple(args), keywords
 
 
 class Keywords(torch.nn.Module):
-    """forward(*positional, *keyword-only): torch's tracer takes no keywords. The prefix of its names is taken off again."""
-    PREFIX = "_model."
+    """forward(*positional, *keyword-only): torch's tracer takes no keywords."""
 
     def __init__(self, model, n, names):
         super().__init__()
@@ -85,11 +90,25 @@ class Keywords(torch.nn.Module):
 
 
 class Function(torch.nn.Module):
-    """A plain callable as a module, with the callable's own signature."""
+    """A callable as a module, with the callable's own signature; a method of a module has that module's weights."""
 
     def __init__(self, function):
         super().__init__()
         self.forward = function
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, torch.nn.Module):
+            self._model = owner
+
+
+def prefix_of(model):
+    """What names of modules and weights begin with for our wrappers' sake."""
+    inner = getattr(model, "_model", None) if isinstance(model, (Keywords, Function)) else None
+    return "_model." + prefix_of(inner) if inner is not None else ""
+
+
+def plain(name, prefix):
+    """A name without the prefix; the wrapped modules themselves have none."""
+    return "" if prefix.startswith(name + ".") else name[len(prefix):] if name.startswith(prefix) else name
 
 
 def leaves(value, path=""):

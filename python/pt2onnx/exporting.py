@@ -17,7 +17,7 @@ import warnings
 import torch
 
 from . import _capi, axes, registry, scripts, shapes
-from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, signature_of
+from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of
 from .files import type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
@@ -115,7 +115,7 @@ class Export:
             self.needs_trace()
             return self.from_script(path)
         if not isinstance(model, torch.nn.Module):
-            if not callable(model):
+            if not callable(model) or isinstance(model, type):
                 raise TypeError("pt2onnx.export: model is of type %s: %s" % (type(model).__name__, instead_of(model)))
             self.s.model = Function(model)
         return self.from_trace(path)
@@ -430,6 +430,8 @@ def instead_of(model):
         return "weights without a program; load them into their module, with load_state_dict, and export that"
     if isinstance(model, (str, bytes, os.PathLike)):
         return "pt2onnx.convert converts saved programs"
+    if isinstance(model, type):
+        return "%s is a class: give an object of it, %s(..)" % (model.__name__, model.__name__)
     return "it cannot be called"
 
 
@@ -451,7 +453,8 @@ def functions_of(model, wanted):
     """{path of a module: "DOMAIN NAME" of its function}; wanted: as Settings.functions has it."""
     if not wanted:
         return {}
-    return {path: "%s %s" % (type(m).__module__, type(m).__name__) for path, m in model.named_modules()
+    prefix = prefix_of(model)
+    return {plain(path, prefix): "%s %s" % (type(m).__module__, type(m).__name__) for path, m in model.named_modules()
             if not isinstance(m, Function) and (wanted is True or type(m) in wanted)}
 
 

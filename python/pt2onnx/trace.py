@@ -9,7 +9,7 @@ import warnings
 import torch
 
 from . import _capi
-from .arguments import Keywords
+from .arguments import plain, prefix_of
 from .axes import names_by_axis
 from .contents import inputs_with_contents
 from .turns import FACTORIES, later
@@ -101,7 +101,8 @@ def last_name(path):
 def trace(model, args, counted=False):
     """The raw graph; the weights that its last inputs are, by name; the scopes of nodes that have lost theirs (inlined). Module paths
     become scopes of its nodes; counted: path@number of the call."""
-    paths = {m: plain(name) for name, m in model.named_modules() if plain(name)}
+    prefix = prefix_of(model)
+    paths = {m: plain(name, prefix) for name, m in model.named_modules() if plain(name, prefix)}
     paths = CountedPaths(paths) if counted else paths
     before = torch.jit._trace._trace_module_map
     names = set(model.state_dict())
@@ -116,7 +117,8 @@ def trace(model, args, counted=False):
     scopes = inlined(graph)
     spread_by_copy(graph)
     torch._C._jit_pass_dce(graph)
-    return graph, {plain(name): t for name, t in torch.jit._unique_state_dict(model, keep_vars=True).items()}, scopes
+    weights = torch.jit._unique_state_dict(model, keep_vars=True)
+    return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes
 
 
 def spread_by_copy(graph):
@@ -162,11 +164,6 @@ def inlined(graph):
         elif names:
             scope = n.scopeName()
     return scopes
-
-
-def plain(name):
-    """A name without the prefix of the wrapper for keyword arguments."""
-    return name[len(Keywords.PREFIX):] if name.startswith(Keywords.PREFIX) else "" if name + "." == Keywords.PREFIX else name
 
 
 def tensor_record(t, name=None, keep=None):

@@ -1,4 +1,5 @@
 """pt2onnx.export: what it takes, what it returns, names, sizes, modes. Operators are tested elsewhere (tests/ops)."""
+import functools
 import io
 import math
 import os
@@ -318,6 +319,66 @@ def test_what_nobody_gave_is_not_passed_behind_a_none():
 def test_missing_arguments_are_named():
     with pytest.raises(TypeError, match="missing an argument: 'n'"):
         exported(Sum(), (ROWS,))
+
+
+def test_arguments_that_are_given_twice_are_refused():
+    with pytest.raises(TypeError, match="given the argument x twice"):
+        exported(Sum(), (ROWS, 2), kwargs={"x": ROWS})
+
+
+def test_names_beside_arguments_of_any_number():
+    class Rest(torch.nn.Module):
+        def forward(self, x, y=None, *rest):
+            return x * 2 if y is None else x - y
+    agrees(checked(Rest(), (ROWS,), kwargs={"y": ROWS + 1}), Rest(), ROWS, ROWS + 1)
+
+
+def test_defaults_of_keyword_only_arguments_are_constants():
+    """As dynamo=True has them; by place torch's tracer has them as inputs."""
+    class Only(torch.nn.Module):
+        def forward(self, x, *, n=2, s=0.5):
+            return x * n + s
+    agrees(checked(Only(), (ROWS,)), Only(), ROWS)
+    agrees(checked(functools.partial(torch.mul, other=3), (ROWS,)), lambda x: x * 3, ROWS)
+
+
+def test_a_module_that_is_called_as_our_wrapper_calls_its_own():
+    class Wrapped(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self._model = torch.nn.Linear(3, 3)
+            self.weight, self.bias = torch.nn.Parameter(torch.randn(3)), torch.nn.Parameter(torch.randn(3))
+
+        def forward(self, x, *, more=None):
+            y = self._model(x) * self.weight + self.bias
+            return y if more is None else y + more
+    for kwargs in None, {"more": ROWS}:
+        model = checked(Wrapped(), (ROWS,), kwargs=kwargs, verify=True, do_constant_folding=False)
+        assert sorted(weights(model)) == ["_model.bias", "_model.weight", "bias", "weight"]
+        assert model.graph.node[0].name.startswith("/_model/")
+
+
+def test_a_method_of_a_module_has_the_modules_weights():
+    class Coder(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout())
+
+        def encode(self, x, *, scale=None):
+            y = self.fc(x)
+            return y if scale is None else y * scale
+    coder = Coder()
+    for kwargs in None, {"scale": ROWS[:, :1]}:
+        model = checked(coder.encode, (ROWS,), kwargs=kwargs, verify=True)
+        assert weights(model) == ["fc.0.weight", "fc.0.bias"] and model.graph.node[0].name.startswith("/fc/0/")
+    assert coder.training and coder.fc[1].training
+    if TORCH_2:
+        assert len(weights(checked(coder.encode, (ROWS,), dynamic_shapes=({0: "n"},)))) == 2
+
+
+def test_a_class_is_no_model():
+    with pytest.raises(TypeError, match=r"Linear is a class: give an object of it, Linear\(\.\.\)"):
+        exported(torch.nn.Linear, (ROWS,))
 
 
 def test_keyword_only_arguments_keep_names_of_weights():
