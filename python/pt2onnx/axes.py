@@ -1,4 +1,5 @@
 """axes.py - dynamic_axes: {name: {axis: name of the size}}, or {name: [axes]}, for inputs and outputs."""
+import numbers
 import re
 
 from .telling import warn
@@ -7,27 +8,41 @@ from .telling import warn
 def names_of_axes(key, axes):
     """{axis: name}, with torch.onnx's names where the caller has none."""
     if isinstance(axes, dict):
-        for axis, name in axes.items():
-            if not isinstance(axis, int) or isinstance(axis, bool) or not isinstance(name, str):
-                raise TypeError("dynamic_axes[%r]: an axis is an int and its name a text, not %r: %r" % (key, axis, name))
-        return dict(axes)
+        return {axis_of(key, axis, name): name or generated(key, i) for i, (axis, name) in enumerate(axes.items())}
     if isinstance(axes, tuple) or not hasattr(axes, "__iter__"):
         raise TypeError("dynamic_axes[%r] is a dict or a list of axes, not %r" % (key, axes))
     warn("No names were found for specified dynamic axes of provided input."
          "Automatically generated names will be applied to each dynamic axes of input %s" % key)
     found = {}
     for i, axis in enumerate(axes):
-        if not isinstance(axis, int) or isinstance(axis, bool):
+        if not is_int(axis):
             raise ValueError("The type of axis index is expected to be an integer")
         if axis in found:
             warn("Duplicate dynamic axis index %d was provided for input %s." % (axis, key))
         else:
-            found[axis] = "%s_dynamic_axes_%d" % (key, i + 1)
+            found[int(axis)] = generated(key, i)
     return found
+
+
+def axis_of(key, axis, name):
+    if not is_int(axis) or not isinstance(name, str):
+        raise TypeError("dynamic_axes[%r]: an axis is an int and its name a text, not %r: %r" % (key, axis, name))
+    return int(axis)
+
+
+def is_int(value):
+    """An int of Python's or of NumPy's."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def generated(key, i):
+    return "%s_dynamic_axes_%d" % (key, i + 1)
 
 
 def checked(dynamic_axes):
     """{name: {axis: name}}"""
+    if not isinstance(dynamic_axes or {}, dict):
+        raise TypeError("dynamic_axes is a dict of names of inputs and outputs, not %r" % (dynamic_axes,))
     return {key: names_of_axes(key, axes) for key, axes in (dynamic_axes or {}).items()}
 
 
@@ -48,5 +63,8 @@ def names_by_axis(name, axes, rank):
     """[name or None] for each axis."""
     names = [None] * rank
     for axis, text in axes.items():
-        names[normal_axis(name, axis, rank)] = text
+        axis = normal_axis(name, axis, rank)
+        if names[axis] not in (None, text):
+            raise ValueError("dynamic_axes: dimension %d of %s has two names: %s, %s" % (axis, name, names[axis], text))
+        names[axis] = text
     return names

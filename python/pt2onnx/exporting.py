@@ -311,7 +311,7 @@ class Export:
                     rules=[os.fspath(r) for r in s.rules], symbolic_names=symbolics.names(record), symbolic=symbolics,
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
                     drop_unused_inputs=True, state=1, default_dtype=ONNX_DTYPES[torch.get_default_dtype()], mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
-                    domains=["%s=%d" % (d, v) for d, v in (s.custom_opsets or {}).items()], output_dims=self.output_dims,
+                    domains=["%s=%d" % (d, v) for d, v in s.custom_opsets.items()], output_dims=self.output_dims,
                     on_note=self.note, **type_fields(s.weights_type, s.keep_io_types, s.float32, s.weights_block, s.fuse))
 
     def external(self):

@@ -4,6 +4,7 @@ Positional arguments are told apart by type: releases up to 1.9 have two boolean
 operator_export_type, 1.10 and 1.11 have _retain_param_name behind opset_version, 1.12 and later have neither. What pt2onnx cannot
 honour is refused here, by name."""
 
+from .axes import is_int
 from .telling import warn
 from .versions import DEFAULT_OPSET, OperatorExportTypes, TrainingMode, Warn
 
@@ -30,7 +31,7 @@ OF_UNDERSCORE_EXPORT = dict(export_type=None, fixed_batch_size=False, add_node_n
 
 
 class Settings:
-    """One attribute for each parameter; `dynamo_written` tells an explicit dynamo=True from the default."""
+    """One attribute for each parameter, checked; `written`: the names of those that were given; `silent`: verbose keeps the text to itself."""
 
 
 def _layout(positional):
@@ -66,10 +67,8 @@ def _check(s):
     _refuse(s)
     _check_mode(s)
     _check_training(s)
-    if s.opset_version is None:
-        s.opset_version = DEFAULT_OPSET
-    if isinstance(s.opset_version, bool) or not isinstance(s.opset_version, int) or not 9 <= s.opset_version <= 28:
-        raise ValueError("Unsupported ONNX opset version: %s" % (s.opset_version,))
+    s.opset_version = _opset(s.opset_version)
+    s.custom_opsets = _custom_opsets(s.custom_opsets)
     if not s._retain_param_name:
         warn("_retain_param_name=False is ignored: parameters keep their names")
     if s.names not in ("tutorials", "1.13"):
@@ -81,6 +80,23 @@ def _check(s):
     s.doc_strings = bool(s.verbose) or not s.strip_doc_string
     s.dynamo = s.dynamo is True
     s.report = s.report or s.profile                    # the page has the times
+
+
+def _opset(version):
+    """None is the one of the torch that is installed."""
+    version = DEFAULT_OPSET if version is None else version
+    if not is_int(version) or not 9 <= version <= 28:
+        raise ValueError("Unsupported ONNX opset version: %r; it is a number from 9 to 28" % (version,))
+    return int(version)
+
+
+def _custom_opsets(versions):
+    if not isinstance(versions or {}, dict):
+        raise TypeError("custom_opsets is a dict of domains and versions, not %r" % (versions,))
+    for domain, version in (versions or {}).items():
+        if not is_int(version):
+            raise TypeError("custom_opsets: the version of %s is an int, not %r" % (domain, version))
+    return {domain: int(version) for domain, version in (versions or {}).items()}
 
 
 def _refuse(s):
@@ -134,13 +150,14 @@ def _functions(s):
 
 
 def _names(names, what):
+    """A list. An empty name is none."""
     if isinstance(names, str):
         raise TypeError("%s is a list of names, not one text" % what)
     names = list(names or ())
     for name in names:
         if not isinstance(name, str):
             raise TypeError("%s: a name is a text, not %r" % (what, name))
-    twice = [n for i, n in enumerate(names) if n in names[:i]]
+    twice = [n for i, n in enumerate(names) if n and n in names[:i]]
     if twice:
         raise ValueError("%s: %s is given twice" % (what, twice[0]))
     return names

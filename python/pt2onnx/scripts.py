@@ -91,7 +91,7 @@ class Inputs:
     def name_of_next(self, path):
         """The caller's name for the next input, else its own."""
         self.count += 1
-        return self.wished[self.count - 1] if self.count <= len(self.wished) else path
+        return self.wished[self.count - 1] or path if self.count <= len(self.wished) else path
 
     def is_sequence(self, name, value):
         """A list of numbers is one input."""

@@ -179,9 +179,10 @@ def tensor_record(t, name=None, keep=None):
 
 
 def input_names(values, given):
-    """Names of the graph's inputs: the caller's, then what the tracer calls them (x, input.1, 0)."""
-    names = list(given[:len(values)])
-    return names + [v.debugName() for v in values[len(names):]]
+    """Names of the graph's inputs: the caller's, or what the tracer calls them (x, input.1, 0)."""
+    given = list(given[:len(values)])
+    given += [""] * (len(values) - len(given))
+    return [name or v.debugName() for v, name in zip(values, given)]
 
 
 class Opaque(RuntimeError):
@@ -207,7 +208,7 @@ class Record:
         contents = set(inputs_with_contents(graph))
         self.kept_names = [n for v, n in zip(inputs, self.input_names) if v.debugName() in contents]
         renamed = dict(zip(weights, names[n_user:]))
-        self.weight_names = [renamed.get(n, n) for n in weights]
+        self.weight_names = [renamed.get(n) or n for n in weights]
         self.dynamic = any(axes.get(n) for n in self.input_names)
         numbers = [self.value(0, v, self.input_type(v, axes.get(n, {}), n)) for v, n in zip(inputs, self.input_names)]
         numbers += [self.value(0, v, self.input_type(v, {}, None)) for v in inputs[n_user:]]

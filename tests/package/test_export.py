@@ -100,6 +100,9 @@ def test_unknown_and_double_arguments_are_refused():
     ({"export_raw_ir": True}, RuntimeError, "RAW is not supported"),
     ({"aten": True, "operator_export_type": OperatorExportTypes.ONNX}, ValueError, "cannot be given together"),
     ({"names": "pytorch"}, ValueError, "tutorials"),
+    ({"opset_version": "13"}, ValueError, "Unsupported ONNX opset version: '13'; it is a number from 9 to 28"),
+    ({"custom_opsets": ["com.x"]}, TypeError, r"custom_opsets is a dict of domains and versions, not \['com.x'\]"),
+    ({"custom_opsets": {"com.x": "2"}}, TypeError, "custom_opsets: the version of com.x is an int, not '2'"),
 ])
 def test_what_cannot_be_honoured_is_refused(options, error, text):
     with pytest.raises(error, match=text):
@@ -107,6 +110,10 @@ def test_what_cannot_be_honoured_is_refused(options, error, text):
 
 
 # ---- models and results ----
+
+def test_an_opset_may_be_any_kind_of_int():
+    assert exported(Net(), IMAGE, opset_version=numpy.int64(13)).opset_import[0].version == 13
+
 
 @pytest.mark.row("A13")
 def test_default_opset_is_torchs_own():
@@ -621,11 +628,27 @@ def test_names_of_sizes_are_any_text():
     ({"in": ["a"]}, ValueError, "expected to be an integer"),
     ({"in": {0: 1}}, TypeError, "its name a text"),
     ({"in": (0, 1)}, TypeError, "a dict or a list of axes"),
+    (["in"], TypeError, "dynamic_axes is a dict of names of inputs and outputs, not \\['in'\\]"),
+    ({"in": {0: "a", -4: "b"}}, ValueError, "dimension 0 of in has two names: a, b"),
 ])
 @pytest.mark.filterwarnings("ignore")
 def test_wrong_dynamic_axes(axes, error, text):
     with pytest.raises(error, match=text):
         exported(Net(), IMAGE, input_names=["in"], dynamic_axes=axes)
+
+
+def test_axes_without_a_name_and_of_any_kind_of_number():
+    """torch.onnx leaves a size whose name is empty open, and without a name."""
+    model = exported(Net(), IMAGE, input_names=["in"], dynamic_axes={"in": {numpy.int64(0): "", 2: "h"}})
+    assert dims(model.graph.input[0]) == ["in_dynamic_axes_1", 3, "h", 10]
+
+
+@pytest.mark.parametrize("make", [lambda net: net, torch.jit.script], ids=["traced", "scripted"])
+def test_empty_names_are_none(make):
+    """In the model they would be inputs that no node can have."""
+    two = checked(make(torch.nn.Bilinear(3, 3, 2)), (ROWS, ROWS), input_names=["", "b"], output_names=[""], verify=True)
+    assert names(two.graph.input)[0] and names(two.graph.input)[1] == "b"
+    assert names(checked(make(torch.nn.Bilinear(3, 3, 2)), (ROWS, ROWS), input_names=["", ""]).graph.input)
 
 
 def test_unknown_key_of_dynamic_axes_is_told():
