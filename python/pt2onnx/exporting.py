@@ -27,7 +27,7 @@ from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
 from .turns import Turn, deliver, later, undisturbed
-from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, error_of, has_export, program_writer
+from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, autocasts, error_of, has_export, program_writer
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
@@ -102,7 +102,8 @@ class Export:
     # ---- the roads ----
 
     def convert(self, path):
-        model = self.s.model
+        s = self.s
+        model = s.model
         if isinstance(model, torch.nn.DataParallel):
             raise ValueError("torch.nn.DataParallel is not supported by ONNX exporter, please use 'attribute' module to unwrap model "
                              "from torch.nn.DataParallel. Try torch.onnx.export(model.module, ...)")
@@ -111,13 +112,14 @@ class Export:
             self.needs_trace()
             return self.from_program(path)
         self.needs_program()
+        model = s.model = uncompiled(model)
         if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
             self.needs_trace()
             return self.from_script(path)
         if not isinstance(model, torch.nn.Module):
             if not callable(model) or isinstance(model, type):
                 raise TypeError("pt2onnx.export: model is of type %s: %s" % (type(model).__name__, instead_of(model)))
-            self.s.model = Function(model)
+            s.model = Function(model)
         return self.from_trace(path)
 
     def needs_program(self):
@@ -264,6 +266,8 @@ class Export:
         example = shapes.told_apart((self.positional, self.named))
         arguments = shapes.arguments_of(model, *example)
         told = self.told_shapes(arguments)
+        if autocasts():
+            raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
         with self.mode(model), torch.no_grad():
             program = shapes.exported(model, example, arguments, told)
         return program, shapes.names_of_sizes(program, arguments, told)
@@ -343,16 +347,12 @@ class Export:
             self.text = _capi.show(path).rpartition("\ngraph\n")[2]        # the last part of what is shown
         self.tell()
 
-    def told(self, e):
-        """The message without the name of our temporary file."""
-        return re.sub("^%s/model\\.pt2?: " % re.escape(self.folder), "", str(e))
-
     def error(self, e):
-        """The class that people catch."""
-        text = self.told(e)
+        """The class that people catch, without the name of our temporary file."""
+        text = re.sub("^%s/model\\.pt2?: " % re.escape(self.folder), "", str(e))
         names = MISSING.findall(text)
         if not names:
-            return error_of("OnnxExporterError", text) if e.status in (1, 2) else e
+            return error_of("OnnxExporterError", text) if e.status in (1, 2) else _capi.ConversionError(text, e.status)
         text = "\n".join([text] + in_torchs_words(text))
         if names[0].split("::")[0] not in ("aten", "prim", "quantized"):
             text = UNRECOGNIZED % (names[0], text)
@@ -414,6 +414,12 @@ class Export:
                 return model(*positional, **keywords)
         with self.mode(model):
             return model(*positional, **keywords)
+
+
+def uncompiled(model):
+    """What torch.compile has wrapped, which computes the same: the wrapper cannot be traced."""
+    inner = "_orig_mod" if type(model).__name__ == "OptimizedModule" else "_torchdynamo_orig_callable"
+    return getattr(model, inner, model)
 
 
 def check_weights(model):

@@ -32,6 +32,14 @@ def has_export():
     return hasattr(torch, "export") and hasattr(torch.export, "ExportedProgram")
 
 
+def autocasts():
+    """Is an autocast of the processor on?"""
+    try:
+        return torch.is_autocast_enabled("cpu")
+    except TypeError:                                   # until torch 2.3
+        return torch.is_autocast_cpu_enabled()
+
+
 def program_writer():
     """The module that writes what torch.export.save saves, where it has a canonical form; else None."""
     try:

@@ -205,6 +205,31 @@ def test_dynamic_axes_name_the_sizes_of_a_program_too():
         program(Both(), (ROWS, ROWS), dynamic_axes={"other": {0: "n"}})
 
 
+def test_autocast_around_the_export_is_refused():
+    """torch.export leaves its casts out of the program; in forward they are a part of it."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        with pytest.raises(RuntimeError, match="torch.export records no casts of an autocast around it: enter autocast in forward"):
+            program(torch.nn.Linear(3, 4), (ROWS,))
+
+
+def test_a_compiled_module_is_traced_as_it_was():
+    net = torch.nn.Linear(3, 4).eval()
+    found = pt2onnx.export(torch.compile(net), (ROWS,), verify=True).model_proto
+    assert weights(found) == ["weight", "bias"]
+    agrees(found, net, ROWS)
+    agrees(pt2onnx.export(torch.compile(torch.asinh), (ROWS,)).model_proto, torch.asinh, ROWS)
+
+
+def test_the_file_between_torch_and_us_is_in_no_message(monkeypatch):
+    def damaged(program, path):
+        with open(path, "wb") as f:
+            f.write(b"no archive")
+    monkeypatch.setattr(torch.export, "save", damaged)
+    with pytest.raises(RuntimeError) as e:
+        program(Both(), (ROWS, ROWS))
+    assert "pt2onnx-" not in str(e.value) and e.value.status == 3
+
+
 def test_an_input_that_nothing_uses_stays_in_a_program():
     class First(torch.nn.Module):
         def forward(self, x, y):
