@@ -18,6 +18,7 @@ import torch
 
 from . import _capi, axes, registry, scripts, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of
+from .calls import Call, of_signature
 from .files import type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
@@ -90,7 +91,7 @@ class Export:
         s = self.s
         if s.f is not None and self.output_path() is None:
             self.write_into(s.f, path)
-        return Result(path, folder, self.example_names, self.notes, self.verification, self.report, self.program) if s.f is None or s.dynamo else None
+        return Result(path, folder, self.call_of, self.example_names, self.notes, self.verification, self.report, self.program) if s.f is None or s.dynamo else None
 
     def write_into(self, f, path):
         if os.path.exists(path + ".data"):
@@ -163,6 +164,7 @@ class Export:
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = args + tuple(keywords.values())
         self.positional, self.named = args, keywords
+        self.call_of = of_signature(signature_of(s.model), args, keywords)
         with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without
             graph, weights, scopes = trace(model, everything, counted=s.names == "1.13" or s.functions is not None)
         given_up = set()
@@ -216,6 +218,7 @@ class Export:
         with self.mode(s.model):
             scripts.save(s.model, saved)
         self.positional, self.named = scripts.divided(s.model, as_tuple(s.args), s.kwargs)
+        self.call_of = scripts.call_of(s.model, self.positional, self.named)
         given = scripts.Inputs(s.model, self.positional, self.named, axes.checked(s.dynamic_axes), s.input_names)
         known = self.axes_of_files()
         self.output_axes(known, s.output_names)
@@ -263,6 +266,7 @@ class Export:
         s = self.s
         model = s.model if isinstance(s.model, torch.nn.Module) else Function(s.model)
         self.positional, self.named = divided(signature_of(model), as_tuple(s.args), s.kwargs)
+        self.call_of = of_signature(signature_of(model), self.positional, self.named)
         example = shapes.told_apart((self.positional, self.named))
         arguments = shapes.arguments_of(model, *example)
         told = self.told_shapes(arguments)
@@ -275,6 +279,7 @@ class Export:
     def names_of_program(self):
         """The caller's names of the sizes that are dynamic in the ExportedProgram at hand."""
         arguments = shapes.arguments_of_program(self.s.model)
+        self.call_of = Call(list(arguments), {}, tuple(arguments.values()), {})
         told = self.told_shapes(arguments)
         for path, axis, size in shapes.fixed_sizes(self.s.model, arguments, told):
             warn("dimension %d of %s is %d in the program: torch.export.export opens it, with dynamic_shapes" % (axis, path, size))
@@ -393,14 +398,13 @@ class Export:
 
     def verified(self, path):
         from .verification import verify
-        example = self.positional + tuple(self.named.values())
-        if not example and has_export() and isinstance(self.s.model, torch.export.ExportedProgram):
+        if not self.positional and not self.named and has_export() and isinstance(self.s.model, torch.export.ExportedProgram):
             if not self.s.model.example_inputs:
                 raise ValueError("verify=True needs example inputs: args")
             self.positional, self.named = self.s.model.example_inputs
-            example = self.positional + tuple(self.named.values())
         try:
-            return verify(path, self.example_names, example, self.run_torch, self.s.rtol, self.s.atol)
+            inputs = self.call_of.inputs(self.positional, self.named)
+            return verify(path, self.example_names, inputs, self.run_torch, self.s.rtol, self.s.atol)
         except ImportError as e:
             raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e
 

@@ -11,10 +11,11 @@ class Result:
     """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`; called, it runs in ONNX Runtime.
     `verification` and `report` are what verify=True and report=True have made, `exported_program` is what torch.export gave (None: it was not asked)."""
 
-    def __init__(self, path, folder, example_names, notes, verification, report, exported_program):
-        """path: the model; folder: the temporary one that it may lie in, which lives as long as this object."""
+    def __init__(self, path, folder, call, example_names, notes, verification, report, exported_program):
+        """path: the model; folder: the temporary one that it may lie in, which lives as long as this object; call: how it is called
+        (calls.Call), with what the example's tensors are called in the model."""
         folder.kept = True
-        self._path, self._folder, self._example_names = path, folder, example_names
+        self._path, self._folder, self._call, self._example_names = path, folder, call, example_names
         self.notes, self.verification, self.report, self.exported_program = notes, verification, report, exported_program
         self.input_names, self.output_names = signature(path)
 
@@ -64,10 +65,11 @@ class Result:
         """ONNXProgram has it; no session is kept."""
 
     def __call__(self, *args, **kwargs):
-        """What the model gives for these arguments of forward: a tuple of tensors, with a list for a sequence and None for an empty optional."""
+        """What the model gives for these arguments of forward, by place or by name: a tuple of tensors, with a list for a sequence, None for an
+        empty optional and two floats for a complex number. Raises TypeError where they are not those of the export."""
         import torch
-        from .verification import flat, run_onnx
-        outputs = run_onnx(self._path, flat([list(args), kwargs], given=True), self._example_names)
+        from .verification import run_onnx
+        outputs = run_onnx(self._path, self._call.inputs(args, kwargs), self._example_names)
 
         def as_torch(x):
             return x if x is None else [as_torch(item) for item in x] if isinstance(x, list) else torch.from_numpy(x)

@@ -5,6 +5,7 @@ import torch
 
 from . import axes
 from .arguments import leaves
+from .calls import Call
 from .contents import inputs_with_contents
 from .versions import NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, error_of
 
@@ -62,6 +63,13 @@ def check(what, parameters, args, named):
     for p in parameters:
         if p.name not in by_place and p.name not in named and not p.has_default_value():
             raise TypeError("%s is missing an argument: '%s'" % (what, p.name))
+
+
+def call_of(model, args, named):
+    """How the finished model is called. args, named: as divided gives them."""
+    parameters = parameters_of(model)
+    return Call([p.name for p in parameters if not p.kwarg_only], {p.name: p.default_value for p in parameters if p.has_default_value()}, args, named,
+                [p.name for p in parameters if p.type.annotation_str in LISTS_OF_NUMBERS])
 
 
 # ---- inputs ----

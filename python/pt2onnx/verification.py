@@ -23,12 +23,12 @@ class Output:
             self.absolute = self.relative = 0.0
             self.ok = True
             return
-        exact = want.dtype.kind not in "fc"
-        a, b = want.astype(complex if want.dtype.kind == "c" else float), got.astype(complex if got.dtype.kind == "c" else float)
+        exact = want.dtype.kind != "f"
+        a, b = want.astype(float), got.astype(float)
         same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
         difference = numpy.where(same, 0, abs(a - b))
         self.absolute = float(difference.max())
-        self.relative = float((difference / numpy.maximum(abs(a), 1e-30)).max())
+        self.relative = float(numpy.where(same, 0, difference / numpy.maximum(abs(a), 1e-30)).max())
         self.ok = bool(same.all() if exact else (same | (difference <= atol + rtol * abs(a))).all())
 
     def __str__(self):
@@ -50,27 +50,47 @@ class Verification:
                          + ["  %s" % o for o in self.outputs])
 
 
-def quantized_parts(value, given):
-    """A quantised tensor as the model has it: integers, scale, zero point. Inputs and outputs have them in other types."""
-    if value.qscheme() == torch.per_channel_affine:
-        scale, zero = value.q_per_channel_scales(), value.q_per_channel_zero_points()
-    else:
-        scale, zero = torch.tensor(value.q_scale(), dtype=torch.float64), torch.tensor(value.q_zero_point())
-    return [value.int_repr(), scale, zero] if given else [value.int_repr(), scale.float(), zero.to(QUANTIZED[value.dtype][1])]
+def leaves_in(value):
+    """Tensors, arrays and numbers of a result, or of what is given, in order; text and None are no inputs and outputs."""
+    if value is None or isinstance(value, str):
+        return []
+    if isinstance(value, (torch.Tensor, bool, int, float)) or type(value).__module__ == "numpy":
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (tuple, list)):
+        leaves = torch.utils._pytree.tree_flatten(value)[0]             # a container that the user has registered
+        value = value if len(leaves) == 1 and leaves[0] is value else leaves
+    return [leaf for item in value for leaf in leaves_in(item)]
 
 
 def flat(value, given=False):
-    """Tensors and numbers of a result, or of what is given, in order; text and None have no output."""
-    if isinstance(value, torch.Tensor) and value.is_quantized:
-        return [part.numpy() for part in quantized_parts(value, given)]
-    if isinstance(value, torch.Tensor):
-        return [value.detach().cpu().numpy()]
-    if isinstance(value, (bool, int, float)):
-        return [torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None).numpy()]
-    if value is None or isinstance(value, str):
-        return []
-    items = value.values() if isinstance(value, dict) else value
-    return [x for item in items for x in flat(item, given)]
+    """The same as arrays. given: as an input, not an output."""
+    return [array_of(part) for leaf in leaves_in(value) for part in parts_of(leaf, given)]
+
+
+def parts_of(leaf, given):
+    """A quantised tensor as the model has it: integers, scale, zero point. Inputs and outputs have them in other types."""
+    if not isinstance(leaf, torch.Tensor) or not leaf.is_quantized:
+        return [leaf]
+    if leaf.qscheme() == torch.per_channel_affine:
+        scale, zero = leaf.q_per_channel_scales(), leaf.q_per_channel_zero_points()
+    else:
+        scale, zero = torch.tensor(leaf.q_scale(), dtype=torch.float64), torch.tensor(leaf.q_zero_point())
+    return [leaf.int_repr(), scale, zero] if given else [leaf.int_repr(), scale.float(), zero.to(QUANTIZED[leaf.dtype][1])]
+
+
+def array_of(leaf):
+    """As ONNX Runtime takes and gives it: a complex number is two floats."""
+    if isinstance(leaf, (bool, int, float)):
+        leaf = torch.tensor(leaf, dtype=torch.float64 if isinstance(leaf, float) else None)
+    if not isinstance(leaf, torch.Tensor):
+        return leaf
+    t = leaf.detach().cpu()
+    if t.dtype == torch.bfloat16:
+        raise RuntimeError("the model cannot be run from Python: NumPy has no bfloat16, the type of one of its inputs or outputs")
+    t = torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
+    return t.resolve_neg().numpy()
 
 
 def run_onnx(path, inputs, names):
@@ -96,9 +116,8 @@ def parts(name, value):
     return [] if value is None else [(name, value)]
 
 
-def verify(path, names, example, run_torch, rtol, atol):
-    """run_torch() gives what the model in hand gives for the example."""
-    inputs = flat(list(example), given=True)
+def verify(path, names, inputs, run_torch, rtol, atol):
+    """inputs, names: as run_onnx takes them; run_torch() gives what the model in hand gives for the same example."""
     want = flat(run_torch())
     got = [part for name, value in run_onnx(path, inputs, names).items() for part in parts(name, value)]
     if len(want) != len(got):

@@ -39,6 +39,61 @@ def test_scripts_are_verified_too(make):
     assert pt2onnx.export(net, (ROWS,), verify=True).verification.ok
 
 
+class Difference(torch.nn.Module):
+    def forward(self, x, y, k: float = 1.0):
+        return x - y * k
+
+
+ROADS = [{}, {"dynamo": True}][:1 + TORCH_2]
+
+
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("make", [lambda net: net, torch.jit.script], ids=["module", "script"])
+def test_a_result_is_called_as_forward(make, options):
+    net, other = Difference(), ROWS + 3
+    if make is torch.jit.script and options:
+        pytest.skip("torch.export takes no scripts")
+    for kwargs in {"y": other, "x": ROWS}, {"x": ROWS, "y": other}:
+        result = pt2onnx.export(make(net), (), kwargs=kwargs, **options)
+        for got in (result(ROWS, other), result(ROWS, y=other), result(y=other, x=ROWS), result(ROWS.numpy(), other.t().contiguous().t())):
+            torch.testing.assert_close(got[0], ROWS - other)
+    for args, named, text in (((ROWS,), {}, "is missing an argument: 'y'"), ((ROWS, other), {"z": ROWS}, "without an argument z: it has x, y"),
+                              ((ROWS, other), {"x": ROWS}, "given the argument x twice"), ((ROWS, other, 1.0, 2), {}, "4 were given"),
+                              ((ROWS, [other, other]), {}, "tensors and numbers")):
+        with pytest.raises(TypeError, match=text):
+            result(*args, **named)
+
+
+def test_a_default_of_forward_is_the_results_too():
+    result = pt2onnx.export(Difference(), (ROWS, ROWS, 2.0))
+    torch.testing.assert_close(result(ROWS, ROWS)[0], ROWS - ROWS)
+    torch.testing.assert_close(result(ROWS, ROWS, k=3.0)[0], ROWS - ROWS * 3)
+
+
+class Counts(torch.nn.Module):
+    def forward(self, x, n: List[int], y):
+        return x * n[0] + y * n[1]
+
+
+def test_a_list_of_numbers_is_one_input_when_it_is_verified():
+    net = torch.jit.script(Counts())
+    result = pt2onnx.export(net, (ROWS, [2, 3], ROWS + 1), verify=True)
+    torch.testing.assert_close(result(ROWS, [4, 5], ROWS)[0], ROWS * 9)
+
+
+@pytest.mark.parametrize("options", ROADS)
+def test_complex_tensors_are_pairs_of_floats(options):
+    z = torch.randn(2, 3, dtype=torch.complex64)
+    result = pt2onnx.export(lambda z: (z * 2, z.abs()), (z,), verify=True, **options)
+    torch.testing.assert_close(result(z)[0], torch.view_as_real(z * 2))
+
+
+@pytest.mark.parametrize("options", ROADS)
+def test_bfloat16_is_not_verified(options):
+    with pytest.raises(RuntimeError, match="bfloat16"):
+        pt2onnx.export(lambda x: x * 2, (ROWS.bfloat16(),), verify=True, **options)
+
+
 class ListAndMaybe(torch.nn.Module):
     def forward(self, x) -> Tuple[List[torch.Tensor], Optional[torch.Tensor]]:
         some: Optional[torch.Tensor] = None

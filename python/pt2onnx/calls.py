@@ -1,0 +1,53 @@
+"""calls.py - arguments of forward as what the ONNX model is fed: by place or by name, in the order of the export, with forward's defaults."""
+import inspect
+
+from .verification import flat, leaves_in
+
+MISSING = inspect.Parameter.empty
+
+
+class Call:
+    """How the model that an export has made is called with arguments of forward."""
+
+    def __init__(self, places, defaults, positional, named, sequences=()):
+        """places: the names of the parameters that may go by place; defaults: {parameter: default}; positional, named: the arguments of the
+        export, as the model has them; sequences: the parameters whose lists are one input."""
+        self.places, self.sequences = places, sequences
+        names = self.by_place(positional)
+        self.defaults = {name: defaults.get(name, MISSING) for name in [*names, *named]}
+        self.count = len(leaves_in({**names, **named}))
+
+    def by_place(self, args):
+        """{parameter: argument}; what *args takes has its number for a name."""
+        return {self.places[i] if i < len(self.places) else str(i): value for i, value in enumerate(args)}
+
+    def inputs(self, args, kwargs):
+        """Arrays for the model's inputs, in their order. Raises TypeError where the arguments are not those of the export."""
+        arguments = self.by_place(args)
+        for name, value in kwargs.items():
+            if name in arguments:
+                raise TypeError("the model is given the argument %s twice" % name)
+            arguments[name] = value
+        if len(args) > len(self.places) and not set(arguments) <= set(self.defaults):
+            raise TypeError("the model takes %d arguments by place, %d were given" % (len(self.places), len(args)))
+        for name in arguments:
+            if name not in self.defaults:
+                raise TypeError("the model was exported without an argument %s: it has %s" % (name, ", ".join(self.defaults)))
+        for name, default in self.defaults.items():
+            if arguments.setdefault(name, default) is MISSING:
+                raise TypeError("the model is missing an argument: '%s'" % name)
+        values = {name: arguments[name] for name in self.defaults}
+        if len(leaves_in(values)) != self.count:
+            raise TypeError("the model takes %d tensors and numbers, as in the export, not %d" % (self.count, len(leaves_in(values))))
+        return [array for name, value in values.items() for array in self.arrays(name, value)]
+
+    def arrays(self, name, value):
+        found = flat(value, given=True)
+        return [found] if name in self.sequences and isinstance(value, (list, tuple)) and value else found
+
+
+def of_signature(signature, positional, named):
+    """The Call of a module or callable; signature: of inspect's, None where it is not known."""
+    parameters = list(signature.parameters.values()) if signature else []
+    places = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return Call(places, {p.name: p.default for p in parameters if p.default is not p.empty}, positional, named)
