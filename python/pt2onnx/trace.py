@@ -12,7 +12,7 @@ from . import _capi
 from .arguments import plain, prefix_of
 from .axes import names_by_axis
 from .contents import inputs_with_contents
-from .turns import FACTORIES, later
+from .turns import FACTORIES, buffers_kept, later
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 
 
@@ -108,7 +108,7 @@ def trace(model, args, counted=False):
     names = set(model.state_dict())
     torch.jit._trace._trace_module_map = paths
     try:
-        with constants_of_their_time():
+        with constants_of_their_time(), buffers_kept(model):
             graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     finally:
         torch.jit._trace._trace_module_map = before

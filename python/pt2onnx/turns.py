@@ -4,8 +4,11 @@ An export changes what all of the process sees: torch.onnx's globals, the model'
 So a second thread waits for the first to be done, and whatever ends an export, an exception, a Ctrl-C and one more of them, a fork by
 another thread, all of it is put back. While something is put back, or a callback runs that C has called, Ctrl-C is held and comes
 after it: an exception there would be lost, or lose the rest."""
+import contextlib
 import os
+import random
 import signal
+import sys
 import threading
 
 import torch
@@ -132,6 +135,10 @@ def snapshot(model):
     undo += [(setattr, torch, name, getattr(torch, name)) for name in FACTORIES]
     undo.append((setattr, torch.jit._trace, "_trace_module_map", torch.jit._trace._trace_module_map))
     undo.append((put_back_gradients, threading.get_ident(), torch.is_grad_enabled()))
+    undo += [(torch.set_rng_state, torch.get_rng_state()), (random.setstate, random.getstate())]
+    if "numpy" in sys.modules:
+        numpy = sys.modules["numpy"]
+        undo.append((numpy.random.set_state, numpy.random.get_state()))
     if hasattr(symbolic_helper, "_export_onnx_opset_version"):
         undo.append((setattr, symbolic_helper, "_export_onnx_opset_version", symbolic_helper._export_onnx_opset_version))
     modules = model.modules() if isinstance(model, torch.nn.Module) else ()
@@ -148,6 +155,49 @@ def put_back_mode(module, training):
     """Not where it is so already: a frozen script refuses to be set."""
     if module.training != training:
         module.training = training
+
+
+# ---- buffers, which forward may write to or replace ----
+
+@contextlib.contextmanager
+def buffers_kept(model):
+    """Behind a run of the model its buffers are the tensors that they were, with the values that they had: what the file begins with."""
+    modules = model.modules() if isinstance(model, torch.nn.Module) else ()
+    held = [(m, name, t, copy_of(t)) for m in modules for name, t in m.named_buffers(recurse=False)]
+    later(put_back_buffers, held)
+    try:
+        yield
+    finally:
+        put_back_buffers(held)
+
+
+def copy_of(t):
+    """Where torch can, without a copy of the bytes until one of the two is written to. None of a tensor that is not dense."""
+    if type(t) is not torch.Tensor or t.layout != torch.strided or t.is_meta:
+        return None
+    try:
+        return torch._lazy_clone(t)
+    except (AttributeError, RuntimeError):              # torch 1.13; a tensor whose memory is mapped from a file, or NumPy's
+        return t.detach().clone()
+
+
+def is_as_before(t, before):
+    """torch's own count of writes does not know of all, as those of a batch norm."""
+    shares = before is not None and hasattr(torch._C, "_is_cow_tensor") and torch._C._is_cow_tensor(t) and torch._C._is_cow_tensor(before)
+    return before is None or shares or torch.equal(t, before)
+
+
+@undisturbed
+def put_back_buffers(held):
+    """Empties `held`, and with it the copies."""
+    while held:
+        module, name, t, before = held[-1]
+        with torch.inference_mode(t.is_inference()), torch.no_grad():
+            if not is_as_before(t, before):
+                t.copy_(before)
+        if getattr(module, name) is not t:
+            setattr(module, name, t)
+        held.pop()
 
 
 def after_fork():

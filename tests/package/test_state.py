@@ -1,0 +1,104 @@
+"""What a forward changes as an export runs it: the model, and the model's file, begin with what was there before."""
+import random
+
+import numpy
+import pytest
+import torch
+
+import pt2onnx
+from helpers import TORCH_2, run
+
+ROWS = torch.ones(2, 3)
+ROADS = [{}, {"dynamo": True}][:1 + TORCH_2]
+
+
+def exported(model, args, **options):
+    return pt2onnx.export(model, args, **options).model_proto
+
+
+class InPlace(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(1))
+
+    def forward(self, x):
+        self.n += 1
+        return x + self.n
+
+
+class Replaced(InPlace):
+    def forward(self, x):
+        self.n = self.n + 1
+        return x + self.n
+
+
+class Rows(InPlace):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("memory", torch.zeros(4, 3))
+
+    def forward(self, x):
+        self.memory[0] = x[0]
+        return x + self.memory.sum()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("make", [InPlace, Replaced, Rows, lambda: torch.jit.script(InPlace()), lambda: torch.jit.script(Replaced())],
+                         ids=["in place", "replaced", "rows", "scripted", "scripted replaced"])
+def test_buffers_are_as_before(make, options):
+    net = make()
+    if options and isinstance(net, torch.jit.ScriptModule):
+        pytest.skip("torch.export takes no scripts")
+    buffers, values = dict(net.named_buffers()), {name: b.clone() for name, b in net.named_buffers()}
+    models = [exported(net, (ROWS,), **options), exported(net, (ROWS,), verify=True, **options)]
+    assert models[0] == models[1]
+    for name, b in net.named_buffers():
+        assert torch.equal(b, values[name])
+        assert b is buffers[name] or isinstance(net, torch.jit.ScriptModule)
+    numpy.testing.assert_array_equal(run(models[0], ROWS)[0], net(ROWS))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+def test_buffers_are_as_before_an_error(options):
+    class Fails(InPlace):
+        def forward(self, x):
+            super().forward(x)
+            raise LookupError("no")
+    net = Fails()
+    with pytest.raises(LookupError):
+        exported(net, (ROWS,), **options)
+    assert net.n == 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_running_statistics_are_as_before():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3)).train()
+    exported(net, (torch.randn(4, 3),), training=torch.onnx.TrainingMode.TRAINING)
+    assert net[1].num_batches_tracked == 0 and not net[1].running_mean.any()
+
+
+@pytest.mark.parametrize("options", ROADS)
+def test_random_numbers_are_as_before(options):
+    states = torch.get_rng_state(), random.getstate(), str(numpy.random.get_state())
+    exported(lambda x: x + torch.rand(3) + torch.dropout(x, 0.5, True) + random.random() + numpy.random.rand(), (ROWS,), **options)
+    with pytest.raises(RuntimeError, match="DIFFERENT"):
+        pt2onnx.export(lambda x: x + torch.rand(3), (ROWS,), verify=True, **options)
+    assert torch.equal(torch.get_rng_state(), states[0]) and (random.getstate(), str(numpy.random.get_state())) == states[1:]
+
+
+@pytest.mark.skipif(not TORCH_2, reason="the copy of torch 1.13 is whole")
+@pytest.mark.filterwarnings("ignore")
+def test_a_buffer_that_nothing_writes_to_is_not_copied():
+    class Table(InPlace):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("table", torch.zeros(1 << 20))
+
+        def forward(self, x):
+            return super().forward(x) + self.table[:3]
+    net = Table()
+    before = net.table.data_ptr()
+    exported(net, (ROWS,))
+    assert net.table.data_ptr() == before
