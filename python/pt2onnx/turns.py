@@ -159,6 +159,9 @@ def put_back_mode(module, training):
 
 # ---- buffers, which forward may write to or replace ----
 
+KEPT_BYTES = 64 << 20                                   # of one buffer: larger ones are weights, as those of quantised layers, and seldom written to
+
+
 @contextlib.contextmanager
 def buffers_kept(model):
     """Behind a run of the model its buffers are the tensors that they were, with the values that they had: what the file begins with."""
@@ -172,28 +175,18 @@ def buffers_kept(model):
 
 
 def copy_of(t):
-    """Where torch can, without a copy of the bytes until one of the two is written to. None of a tensor that is not dense."""
-    if type(t) is not torch.Tensor or t.layout != torch.strided or t.is_meta:
-        return None
-    try:
-        return torch._lazy_clone(t)
-    except (AttributeError, RuntimeError):              # torch 1.13; a tensor whose memory is mapped from a file, or NumPy's
-        return t.detach().clone()
-
-
-def is_as_before(t, before):
-    """torch's own count of writes does not know of all, as those of a batch norm."""
-    shares = before is not None and hasattr(torch._C, "_is_cow_tensor") and torch._C._is_cow_tensor(t) and torch._C._is_cow_tensor(before)
-    return before is None or shares or torch.equal(t, before)
+    """None of a tensor that is not dense, or large."""
+    is_plain = type(t) is torch.Tensor and t.layout == torch.strided and not t.is_meta
+    return t.detach().clone() if is_plain and t.numel() * t.element_size() <= KEPT_BYTES else None
 
 
 @undisturbed
 def put_back_buffers(held):
-    """Empties `held`, and with it the copies."""
+    """Empties `held`, and with it the copies. torch's own count of writes does not know of all, as those of a batch norm."""
     while held:
         module, name, t, before = held[-1]
         with torch.inference_mode(t.is_inference()), torch.no_grad():
-            if not is_as_before(t, before):
+            if before is not None and not torch.equal(t, before):
                 t.copy_(before)
         if getattr(module, name) is not t:
             setattr(module, name, t)
