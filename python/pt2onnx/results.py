@@ -8,40 +8,40 @@ from .turns import undisturbed
 
 
 class Result:
-    """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`; called, it runs in ONNX Runtime.
+    """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`, `path`; called, it runs in ONNX Runtime.
     `verification` and `report` are what verify=True and report=True have made, `exported_program` is what torch.export gave (None: it was not asked)."""
 
     def __init__(self, path, folder, call, example_names, notes, verification, report, exported_program):
         """path: the model; folder: the temporary one that it may lie in, which lives as long as this object; call: how it is called
         (calls.Call), with what the example's tensors are called in the model."""
         folder.kept = True
-        self._path, self._folder, self._call, self._example_names = path, folder, call, example_names
+        self.path, self._folder, self._call, self.example_names = path, folder, call, example_names
         self.notes, self.verification, self.report, self.exported_program = notes, verification, report, exported_program
         self.input_names, self.output_names = signature(path)
 
     @property
     def model_bytes(self):
         """The model's file. Weights that lie beside it are not in it."""
-        with open(self._path, "rb") as f:
+        with open(self.path, "rb") as f:
             return f.read()
 
     @property
     def model_proto(self):
         """The model as the onnx package has it."""
         import onnx
-        return onnx.load(self._path)
+        return onnx.load(self.path)
 
     @property
     def model(self):
         """The model as the onnx_ir package has it."""
         import onnx_ir
-        return onnx_ir.load(self._path)
+        return onnx_ir.load(self.path)
 
     def save(self, destination, *, include_initializers=True, keep_initializers_as_inputs=False, external_data=None):
         """Write the model to `destination`; external_data: True puts the weights into a file beside it, None only where one file is too small."""
         if not include_initializers or keep_initializers_as_inputs:
             raise RuntimeError("save: give export_params=False or keep_initializers_as_inputs=True to export itself")
-        if external_data or os.path.exists(self._path + ".data"):
+        if external_data or os.path.exists(self.path + ".data"):
             return self.save_with_data(os.fspath(destination))
         with open(destination, "wb") as f:
             f.write(self.model_bytes)
@@ -69,7 +69,7 @@ class Result:
         empty optional and two floats for a complex number. Raises TypeError where they are not those of the export."""
         import torch
         from .verification import run_onnx
-        outputs = run_onnx(self._path, self._call.inputs(args, kwargs), self._example_names)
+        outputs = run_onnx(self.path, self._call.inputs(args, kwargs), self.example_names)
 
         def as_torch(x):
             return x if x is None else [as_torch(item) for item in x] if isinstance(x, list) else torch.from_numpy(x)

@@ -217,6 +217,76 @@ class Counts(torch.nn.Module):
         return torch.sin(x) * self.total
 
 
+class Minus(torch.nn.Module):
+    def forward(self, x, y, unused=None):
+        return x - y
+
+
+X, Y = torch.randn(2, 3), torch.randn(2, 3)
+
+
+@pytest.mark.parametrize("args, kwargs", [((X, Y), None), ([X, Y], None), ((X, {"y": Y}), None), ({"y": Y, "x": X}, None), ((), {"y": Y, "x": X}), ((X, Y, Y), None)])
+def test_arguments_as_export_takes_them(args, kwargs, tmp_path):
+    assert pt2onnx.compare(Minus(), args, kwargs=kwargs, times=False).why == "same"
+    pt2onnx.export(Minus(), args, tmp_path / "net.onnx", kwargs=kwargs, input_names=["x", "y"])
+    assert pt2onnx.compare(Minus(), args, tmp_path / "net.onnx", kwargs=kwargs, times=False).why == "same"
+
+
+def test_an_input_that_the_file_does_not_have_is_not_guessed(tmp_path):
+    """The first of three arguments of one type is left out, as nothing uses it."""
+    class Last(torch.nn.Module):
+        def forward(self, a, x, y):
+            return x - y
+    assert pt2onnx.compare(Last(), (X, X, Y), times=False).ok
+    pt2onnx.export(Last(), (X, X, Y), tmp_path / "net.onnx", input_names=["p", "q", "r"])
+    with pytest.raises(ValueError, match="which of the example's 3 tensors are q, r is not clear: names tells it"):
+        pt2onnx.compare(Last(), (X, X, Y), tmp_path / "net.onnx", times=False)
+    assert pt2onnx.compare(Last(), (X, X, Y), tmp_path / "net.onnx", names=["p", "q", "r"], times=False).ok
+
+
+def test_random_numbers_are_no_error_of_float32():
+    for model in (lambda x: x + torch.rand(3), torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout()).train()):
+        before = torch.get_rng_state()
+        found = pt2onnx.compare(model, (X,), times=False, training=torch.onnx.TrainingMode.PRESERVE)
+        assert found.why == "part" and "Random" in found.first.op + found.first.node or found.first.op == "Dropout"
+        assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_model_is_as_before():
+    class Counter(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", torch.zeros(1))
+
+        def forward(self, x):
+            self.n += 1
+            return x * self.n
+    net = Counter()
+    found = pt2onnx.compare(net, (X,))
+    assert found.ok and found.outputs[0].bound < 1e-3 and net.n == 0
+
+
+def test_complex_outputs_are_pairs_of_floats():
+    assert pt2onnx.compare(lambda x: torch.fft.fft(x), (X,), times=False).ok
+
+
+def test_what_is_no_model_is_named(tmp_path):
+    (tmp_path / "net.onnx").write_bytes(b"\xff\xff no model")
+    with pytest.raises(ValueError, match="net.onnx: this is no ONNX model"):
+        pt2onnx.compare(Minus(), (X, Y), tmp_path / "net.onnx")
+
+
+def test_a_line_of_the_users_in_a_file_of_another_exporter(tmp_path):
+    """Neither a copy of the arguments nor a line of this package is a place of the model."""
+    torch.onnx.export(Minus(), (X, Y), str(tmp_path / "net.onnx"), **({"dynamo": False} if hasattr(torch, "export") else {}))
+    model = onnx.load(str(tmp_path / "net.onnx"))
+    model.graph.node[0].op_type = "Add"
+    onnx.save(model, str(tmp_path / "net.onnx"))
+    found = pt2onnx.compare(Minus(), (X, Y), tmp_path / "net.onnx", times=False)
+    assert found.why == "part" and found.first.torch_op.startswith("aten.sub") and os.path.basename(__file__) in found.first.line
+
+
 def test_state_is_as_saved(tmp_path):
     """Of a saved program with state: neither the example nor the command's random inputs have a value for it."""
     saved, made = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx")

@@ -10,8 +10,10 @@ import copy
 import numpy
 import torch
 
-from ..arguments import arrange
+from .. import scripts
+from ..arguments import arrange, as_tuple, divided, signature_of
 from . import onnx_run, torch_run
+from .feeds import fed, named_leaves
 from .findings import Comparison, OutputError
 from .matching import Match, Table, allowed
 from .prints import Print, difference
@@ -23,32 +25,34 @@ def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, ti
     """Run a model in torch and in ONNX Runtime, and find the first value in which they differ.
 
     model    an nn.Module, a ScriptModule or a callable; run as it is, in its own mode
-    args     what it is called with: a value or a tuple; kwargs: a dict
+    args     what it is called with, as export takes it: a value, tuple or list, a dict at its end for names; kwargs: a dict
     f        the file of the ONNX model. None: one is exported for the comparison (`export`: what pt2onnx.export takes)
     names    of the model's inputs, in the order of the tensors in args and kwargs; None: as the file has them
     float64  run torch in float64 too, which tells the error of float32 from a mistake
     times    measure what modules take, in torch and in a default session of ONNX Runtime
     progress called with a line of text now and then
 
-    Gives a Comparison. Raises ValueError where the model takes inputs that the example has no value for."""
-    from tempfile import TemporaryDirectory
-    args = args if isinstance(args, tuple) else (args,)
-    kwargs = kwargs or {}
+    Gives a Comparison. Raises ValueError where the model takes inputs that the example has no value for. The model's buffers and torch's
+    random numbers are as before; torch computes with the same random numbers in float32 and in float64."""
+    args, kwargs = arguments_of(model, as_tuple(args), kwargs)
     say = progress or (lambda text: None)
-    with TemporaryDirectory() as folder:
-        if f is None:
-            say("exporting")
-            f = exported(model, args, kwargs, folder, export)
+    if f is not None:
         return compared(model, args, kwargs, f, names, float64, times, say)
+    say("exporting")
+    made = exported(model, args, kwargs, export)        # its file lives as long as it does
+    return compared(model, args, kwargs, made.path, names or made.example_names, float64, times, say)
 
 
-def exported(model, args, kwargs, folder, options):
-    import os
+def arguments_of(model, args, kwargs):
+    """(positional, named)"""
+    if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return scripts.divided(model, args, kwargs)
+    return divided(signature_of(model), args, kwargs)
 
+
+def exported(model, args, kwargs, options):
     from ..exporting import export
-    path = os.path.join(folder, "model.onnx")
-    export(model, args, path, kwargs=kwargs or None, **options)
-    return path
+    return export(model, args, None, kwargs=kwargs or None, **options)
 
 
 def compared(model, args, kwargs, path, names, float64, times, say):
@@ -58,7 +62,7 @@ def compared(model, args, kwargs, path, names, float64, times, say):
     if float64:
         say("torch in float64")
         wide = in_float64(model, args, kwargs, values)
-    runner = onnx_run.Model(path, fed(path, *arrange(model, args, kwargs), names))
+    runner = onnx_run.Model(path, fed(path, named_leaves(signature_of(model), *arrange(model, args, kwargs)), names))
     say("ONNX Runtime, as the model is written")
     plain = runner.run()
     say("ONNX Runtime, its default session")
@@ -94,57 +98,14 @@ def in_float64(model, args, kwargs, values):
     if [(v.name, v.print.shape) for v in again] == [(v.name, v.print.shape) for v in values]:
         for v, w in zip(values, again):
             v.noise = float(difference(v.print.sample, w.print.sample))
-    return torch_run.tensors(wide)
-
-
-def fed(path, args, kwargs, names):
-    """{input: OrtValue}: the tensors and numbers of the example, and those that are defaults of forward, under the model's names. State as saved."""
-    import onnx
-    import onnxruntime
-
-    from ..states import initial_state
-    from ..verification import flat
-    proto = onnx.load(path, load_external_data=False)
-    state = initial_state(path)
-    with_value = {t.name for t in proto.graph.initializer} | set(state)
-    takes = [i for i in proto.graph.input if i.name not in with_value]
-    leaves = [t for t in flat([list(args), kwargs], given=True)] if not has_bfloat16((args, kwargs)) else None
-    if leaves is None:
-        raise ValueError("inputs of bfloat16 cannot be given to ONNX Runtime from Python: compare with float32 inputs")
-    by_name = dict(zip(names, leaves)) if names else by_order(takes, leaves)
-    missing = [i.name for i in takes if i.name not in by_name]
-    if missing:
-        raise ValueError("the example has no value for the model's input %s: it has %d tensors, the model takes %s" %
-                         (missing[0], len(leaves), ", ".join(i.name for i in takes)))
-    types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
-    values = {name: by_name[name].astype(types[name], copy=False) for name in types}
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(v)) for name, v in {**values, **state}.items()}
-
-
-def by_order(takes, leaves):
-    """The model's inputs and the example's tensors, one by one. Tensors that the model does not take are passed over by type and rank."""
-    if len(takes) == len(leaves):
-        return {i.name: x for i, x in zip(takes, leaves)}
-    found, at = {}, 0
-    for i in takes:
-        t = i.type.tensor_type
-        while at < len(leaves) and not (leaves[at].ndim == len(t.shape.dim) and leaves[at].dtype == onnx_run.numpy_type(t.elem_type)):
-            at += 1
-        if at < len(leaves):
-            found[i.name] = leaves[at]
-        at += 1
-    return found
-
-
-def has_bfloat16(value):
-    return any(t.dtype == torch.bfloat16 for t in torch_run.tensors(value))
+    return torch_run.outputs_of(wide)
 
 
 def errors_of_outputs(want, wide, plain, fused, values):
     """One OutputError for each output that has a tensor, by position."""
     noise = {id(v.print): v.noise for v in values}
     found = []
-    tensors = torch_run.tensors(want if not isinstance(want, (bool, int, float)) else torch.tensor(want))
+    tensors = torch_run.outputs_of(want)
     for n, (name, got) in enumerate(plain.items()):
         if got is None or n >= len(tensors):
             continue

@@ -135,12 +135,11 @@ def random(dtype, sizes, least, most):
 def example_of(path):
     """Random inputs of the types and sizes that the file gives."""
     import numpy
-    import onnx
     import torch
 
     from ..states import state_outputs
-    from .onnx_run import numpy_type
-    proto = onnx.load(path, load_external_data=False)
+    from .onnx_run import loaded, numpy_type
+    proto = loaded(path)
     with_value = {t.name for t in proto.graph.initializer} | set(state_outputs(proto))
     found = []
     for i in proto.graph.input:

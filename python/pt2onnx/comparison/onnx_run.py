@@ -44,6 +44,16 @@ def outer_names(proto):
     return names
 
 
+def loaded(path):
+    """The model without weights that lie beside it. Raises ValueError where the file is none."""
+    try:
+        return onnx.load(path, load_external_data=False)
+    except OSError:
+        raise
+    except Exception as e:                              # of protobuf, whose classes of errors are in no common place
+        raise ValueError("%s: this is no ONNX model (%s)" % (path, e)) from None
+
+
 def numpy_type(elem_type):
     """numpy's type for one of ONNX, in every release of onnx."""
     return onnx.numpy_helper.to_array(onnx.TensorProto(data_type=elem_type, dims=[0])).dtype
@@ -87,7 +97,7 @@ class Model:
     def __init__(self, path, feeds):
         """feeds: {input: OrtValue}"""
         self.path, self.feeds = os.path.abspath(path), feeds
-        self.proto = onnx.load(self.path, load_external_data=False)
+        self.proto = loaded(self.path)
         self.nodes = [Node(i, n) for i, n in enumerate(self.proto.graph.node)]
         self.made_by = {o: n for n in self.nodes for o in n.outputs}
         self.external = any(t.data_location == onnx.TensorProto.EXTERNAL for t in self.proto.graph.initializer)

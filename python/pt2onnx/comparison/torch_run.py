@@ -7,9 +7,10 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..turns import buffers_kept
 from .prints import Print
 
-OURS = os.path.dirname(os.path.abspath(__file__))
+OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 
 
@@ -35,6 +36,12 @@ def tensors(value):
     if isinstance(value, dict):
         value = list(value.values())
     return [t for item in value for t in tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+def outputs_of(result):
+    """The tensors of a result as ONNX has them: a number is one, a complex tensor is pairs of floats."""
+    found = tensors(torch.tensor(result) if isinstance(result, (bool, int, float)) else result)
+    return [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in found]
 
 
 def line_of_the_user():
@@ -116,6 +123,13 @@ def plainly():
             mha.set_fastpath_enabled(fast)
 
 
+@contextlib.contextmanager
+def as_before(model):
+    """The model's buffers and torch's random numbers are as before behind it: each run begins with the same."""
+    with buffers_kept(model), torch.random.fork_rng(devices=[]):
+        yield
+
+
 def copied(value, change=lambda t: t):
     """The arguments, their tensors copied and changed by a function."""
     if isinstance(value, torch.Tensor):
@@ -132,14 +146,15 @@ def record(model, args, kwargs):
     """(what the model gives, [Value]) in the order of the operators."""
     modules = Modules(model)
     recorder = Recorder(model, modules)
-    with plainly(), modules.watched(), recorder:
-        result = model(*copied(args), **copied(kwargs))
-    return result, recorder.values
+    args, kwargs = copied(args), copied(kwargs)
+    with as_before(model), plainly(), modules.watched(), recorder:
+        result = model(*args, **kwargs)
+    return copied(result), recorder.values
 
 
 def timed(model, args, kwargs):
     """{module: seconds} of one run behind another that warms up; a module has its parts in it."""
-    with plainly():
+    with as_before(model), plainly():
         model(*copied(args), **copied(kwargs))
         modules = Modules(model)
         with modules.watched():

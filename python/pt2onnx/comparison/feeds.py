@@ -1,0 +1,66 @@
+"""feeds.py - which tensor of the example each input of the ONNX model is: by the caller's names, by those of forward, or by their order."""
+import numpy
+import torch
+
+from ..arguments import leaves
+from ..calls import of_signature
+from ..states import initial_state
+from ..verification import flat
+from . import onnx_run, torch_run
+
+
+def named_leaves(signature, args, kwargs):
+    """[(path, array)] of the arguments of forward: x, d.a, xs.0"""
+    if any(t.dtype == torch.bfloat16 for t in torch_run.tensors((args, kwargs))):
+        raise ValueError("inputs of bfloat16 cannot be given to ONNX Runtime from Python: compare with float32 inputs")
+    arguments = {**of_signature(signature, args, kwargs).by_place(args), **kwargs}
+    return [(path, array) for name, value in arguments.items() for path, leaf in leaves(value, name) for array in flat(leaf, given=True)]
+
+
+def fed(path, example, names):
+    """{input: OrtValue} of the model in the file. example: as named_leaves gives it; state is as it was saved."""
+    import onnxruntime
+    proto = onnx_run.loaded(path)
+    state = initial_state(path)
+    with_value = {t.name for t in proto.graph.initializer} | set(state)
+    takes = [i for i in proto.graph.input if i.name not in with_value]
+    arrays = [array for _, array in example]
+    found = dict(zip(names, arrays)) if names else by_name(takes, example) or by_order(takes, arrays)
+    missing = [i.name for i in takes if i.name not in found]
+    if missing:
+        raise ValueError("the example has no value for the model's input %s: it has %d tensors, the model takes %s" %
+                         (missing[0], len(arrays), ", ".join(i.name for i in takes)))
+    types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
+    values = {name: found[name].astype(types[name], copy=False) for name in types}
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(v)) for name, v in {**values, **state}.items()}
+
+
+def by_name(takes, example):
+    """{input: array} where every input has the name of an argument, with dots or, as torch.onnx writes them, underscores; else None."""
+    found = {}
+    for path, array in example:
+        found[path] = found[path.replace(".", "_")] = array
+    return found if len(found) >= len(example) and all(i.name in found for i in takes) else None
+
+
+def by_order(takes, arrays):
+    """{input: array}, one by one. Tensors that the model does not take are passed over by type and rank, as far as these decide."""
+    if len(takes) == len(arrays):
+        return {i.name: x for i, x in zip(takes, arrays)}
+    first = matched(takes, arrays)
+    last = matched(takes[::-1], arrays[::-1])
+    if len(first) == len(takes) and any(first[name] is not last[name] for name in first):
+        raise ValueError("which of the example's %d tensors are %s is not clear: names tells it" % (len(arrays), ", ".join(i.name for i in takes)))
+    return first
+
+
+def matched(takes, arrays):
+    """{input: array} of the first arrays that can be the inputs, in this order."""
+    found, rest = {}, iter(arrays)
+    for i in takes:
+        t = i.type.tensor_type
+        of_its_kind = (x for x in rest if x.ndim == len(t.shape.dim) and x.dtype == onnx_run.numpy_type(t.elem_type))
+        array = next(of_its_kind, None)
+        if array is not None:
+            found[i.name] = array
+    return found
