@@ -220,7 +220,7 @@ bool val_is_a(Eval *ev, Value v, const TypeExpr *t)
     case V_COMPLEX:  return is(t, "complex") || is(t, "number");
     case V_STR:      return is(t, "str");
     case V_DEVICE:   return is(t, "Device");
-    case V_TENSOR:   return is(t, "Tensor") || str_ends(t->name, "Tensor");
+    case V_TENSOR:   return is(t, "Tensor");
     case V_LIST:     return (is(t, "List") || is(t, "list")) && list_is_a(ev, v.list, t);
     case V_TUPLE:
         if (v.tuple->type)

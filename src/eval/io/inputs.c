@@ -655,6 +655,25 @@ static bool is_scalar_type(const TypeExpr *t)
     return false;
 }
 
+/* Of a Union the alternative that is meant: the one that a value of -i is of; where items are
+ * named, the first that has items; else a tensor, and the first where it has none. */
+static const TypeExpr *alternative(Inputs *in, Str path, const TypeExpr *t)
+{
+    const InputSpec *s = spec_at(in, path);
+    bool has_items = child_at(in, path, 0);
+    for (uint32_t i = 0; i < t->n; i++) {
+        const TypeExpr *one = t->args[i];
+        bool meant = is(one, "Tensor");
+        if (s && s->is_value)
+            meant = val_is_a(in->ev, value_of_spec(s), one);
+        else if (has_items)
+            meant = !is(one, "Tensor") && !is_scalar_type(one);
+        if (meant)
+            return one;
+    }
+    return t->args[0];
+}
+
 /* A parameter whose type is a class of the program, of which a NamedTuple alone can be an input. */
 static bool make_of_class(Inputs *in, Str path, const TypeExpr *t, Value *out)
 {
@@ -681,14 +700,15 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
     const InputDecl *d = decl_at(in, path);
     check_stack(cx);
     count_values(cx, 1);
-    vec_push(cx, &in->names, path);
+    if (!in->names.n || in->names.at[in->names.n - 1] != path)
+        vec_push(cx, &in->names, path);
     if (!t && d)
         t = d->type;
     if (!t && d && d->has_default && !d->known) {
         *out = d->deflt;
         return true;
     }
-    if (!t || is(t, "Tensor") || str_ends(t->name, "Tensor"))
+    if (!t || is(t, "Tensor"))
         return make_tensor(in, path, out);
     if (is(t, "Optional") && t->n == 1)
         return make_optional(in, path, t, p, out);
@@ -696,6 +716,8 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
         return make_scalar(in, path, t, p, out);
     if (p && p->deflt && !is_given(in, path))
         return eval_expr(in->ev, p->deflt, out) && convert_to(in->ev, *out, t, path->s, out);
+    if (is(t, "Union") && t->n > 0)
+        return make_value(in, path, alternative(in, path, t), NULL, out);
     if (is(t, "List") || is(t, "Dict"))
         make_up_children(in, path, t);
     if (is(t, "List"))
