@@ -96,11 +96,14 @@ class Scratch:
         return n.output()
 
     def python_values(self):
-        """The arguments, numbers and lists of numbers as Python has them."""
-        def plain(v):
-            known = self.sample.get(v.debugName(), v)
-            return v if isinstance(known, torch.Tensor) or isinstance(known, list) and any(isinstance(x, torch.Tensor) for x in known) else known
-        return [plain(v) for v in self.inputs]
+        """The arguments, numbers and lists as Python has them."""
+        return [self.python_value(v) for v in self.inputs]
+
+    def python_value(self, v):
+        if v.node().kind() == "prim::ListConstruct":
+            return [self.python_value(item) for item in v.node().inputs()]
+        known = self.sample.get(v.debugName(), v)
+        return v if isinstance(known, torch.Tensor) else known
 
     def types_by_trying(self, name):
         """What torch's own operator gives for zeros of these types; sizes as far as they do not rest on unknown ones."""

@@ -23,8 +23,12 @@ class Translated:
 
 def translations(table):
     """{operator: Translated}"""
+    if not isinstance(table or {}, dict):
+        raise TypeError("custom_translation_table is a dict of operators and functions, not %r" % (table,))
     found = {}
     for target, function in (table or {}).items():
+        if not hasattr(target, "_schema") and not hasattr(target, "overloads"):
+            raise TypeError("custom_translation_table: an operator is one of torch.ops, as torch.ops.aten.relu.default, not %r" % (target,))
         function = function[0] if isinstance(function, (list, tuple)) and len(function) == 1 else function
         if not callable(function):
             raise TypeError("custom_translation_table[%s]: one function, not %r" % (target, function))

@@ -543,6 +543,37 @@ def test_a_translation_table_of_onnxscript(dynamo):
     agrees(model, Net(), ROWS)
 
 
+@pytest.mark.skipif(not TORCH_2, reason="onnxscript goes with torch 2.x")
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_a_translation_table_has_lists_of_tensors(dynamo):
+    op = pytest.importorskip("onnxscript").opset18
+    library = torch.library.Library("translated_lists", "DEF")
+    library.define("total(Tensor[] xs, int[] flags) -> Tensor")
+    for kind in ("CPU", "Meta"):
+        library.impl("total", lambda xs, flags: xs[0] + xs[1], kind)
+
+    def total(xs, flags):
+        assert flags == [3, 4]
+        return op.Sum(*xs)
+
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return torch.ops.translated_lists.total([x, x * 2], [3, 4])
+    result = pt2onnx.export(Net(), (ROWS,), dynamo=dynamo, custom_translation_table={torch.ops.translated_lists.total.default: total}, verify=True)
+    assert ops(result.model_proto)[-1] == "Sum"
+
+
+@pytest.mark.parametrize("table, text", [
+    ({"aten::relu": abs}, "custom_translation_table: an operator is one of torch.ops, as torch.ops.aten.relu.default, not 'aten::relu'"),
+    ({abs: abs}, "custom_translation_table: an operator is one of torch.ops"),
+    ([abs], "custom_translation_table is a dict of operators and functions"),
+    ({torch.ops.aten.relu: None}, "one function, not None"),
+])
+def test_wrong_translation_tables(table, text):
+    with pytest.raises(TypeError, match=text):
+        exported(torch.nn.ReLU(), ROWS, custom_translation_table=table)
+
+
 @pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
 def test_a_function_gives_results_and_cannot_say_what_an_exported_operator_writes(register):
     two = torch.library.custom_op("pt2onnx_test::two", lambda a, b: (a.mul_(b), None)[1], mutates_args=("a",), schema="(Tensor(a!) a, Tensor b) -> ()")
