@@ -7,7 +7,7 @@ from . import axes
 from .arguments import leaves
 from .calls import Call
 from .contents import inputs_with_contents
-from .versions import NUMPY_NAMES, ONNX_DTYPES, QUANTIZED, error_of
+from .versions import ONNX_DTYPES, QUANTIZED, SPEC_WORDS, error_of
 
 LISTS_OF_NUMBERS = {"List[int]": "int64", "List[float]": "float64", "List[bool]": "bool"}
 NUMBERS = {bool: "bool[]", int: "int64[]", float: "float64[]"}
@@ -153,5 +153,5 @@ def type_text(leaf, named, told):
         raise TypeError("%s: %s cannot be the type of an input" % (told, leaf.dtype))
     names = axes.names_by_axis(told, named, leaf.dim())
     dims = [axes.spelled(n) if n else str(d) for n, d in zip(names, leaf.shape)]
-    word = QUANTIZED[leaf.dtype][0] if leaf.is_quantized else NUMPY_NAMES[ONNX_DTYPES[leaf.dtype]]
+    word = QUANTIZED[leaf.dtype][0] if leaf.is_quantized else SPEC_WORDS[ONNX_DTYPES[leaf.dtype]]
     return "%s[%s]" % (word, ",".join(dims))

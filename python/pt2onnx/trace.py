@@ -170,7 +170,7 @@ def tensor_record(t, name=None, keep=None):
     """A tensor as C sees it. `keep` holds what its pointers point to."""
     t = t.detach().cpu()
     if t.layout != torch.strided or t.is_quantized or t.dtype not in ONNX_DTYPES:
-        raise TypeError("a tensor of %s, %s cannot be handed over" % (t.dtype, t.layout))
+        raise TypeError("%sa tensor of %s, %s cannot be handed over" % (name + ": " if name else "", t.dtype, t.layout))
     if t.is_conj() or t.is_neg():
         t = t.resolve_conj().resolve_neg()
     dims, strides = _capi.array(_capi.c_int64, t.shape), _capi.array(_capi.c_int64, t.stride())
@@ -183,6 +183,13 @@ def input_names(values, given):
     given = list(given[:len(values)])
     given += [""] * (len(values) - len(given))
     return [name or v.debugName() for v, name in zip(values, given)]
+
+
+def check_input(v, name):
+    t = v.type()
+    is_dense = t.kind() != "TensorType" or t.sizes() is not None
+    if not is_dense or t.kind() == "TensorType" and t.scalarType() not in SCALAR_TYPES:
+        raise TypeError("the input %s is %s: it has to be a dense tensor of a type that ONNX has" % (name, t.scalarType() if is_dense else "sparse"))
 
 
 class Opaque(RuntimeError):
@@ -210,6 +217,8 @@ class Record:
         renamed = dict(zip(weights, names[n_user:]))
         self.weight_names = [renamed.get(n) or n for n in weights]
         self.dynamic = any(axes.get(n) for n in self.input_names)
+        for v, name in zip(inputs, self.input_names):
+            check_input(v, name)
         numbers = [self.value(0, v, self.input_type(v, axes.get(n, {}), n)) for v, n in zip(inputs, self.input_names)]
         numbers += [self.value(0, v, self.input_type(v, {}, None)) for v in inputs[n_user:]]
         for v, number in zip(inputs, numbers):

@@ -13,7 +13,7 @@ import threading
 
 import torch
 
-from .versions import GLOBALS, symbolic_helper
+from .versions import GLOBALS, ONNX_DTYPES, symbolic_helper
 
 FIELDS = ("in_onnx_export", "operator_export_type", "training_mode", "export_training", "export_onnx_opset_version")
 FACTORIES = ("tensor", "as_tensor", "from_numpy")       # of torch: trace.py has others in their places while it traces
@@ -175,8 +175,8 @@ def buffers_kept(model):
 
 
 def copy_of(t):
-    """None of a tensor that is not dense, or large."""
-    is_plain = type(t) is torch.Tensor and t.layout == torch.strided and not t.is_meta
+    """None of a tensor that is not dense, of a type that ONNX does not have, or large."""
+    is_plain = type(t) is torch.Tensor and t.layout == torch.strided and not t.is_meta and (t.dtype in ONNX_DTYPES or t.is_quantized)
     return t.detach().clone() if is_plain and t.numel() * t.element_size() <= KEPT_BYTES else None
 
 

@@ -17,13 +17,16 @@ OperatorExportTypes = torch._C._onnx.OperatorExportTypes
 TrainingMode = torch._C._onnx.TrainingMode
 Warn = errors.OnnxExporterWarning
 
-ONNX_DTYPES = {torch.float32: 1, torch.uint8: 2, torch.int8: 3, torch.int16: 5, torch.int32: 6, torch.int64: 7, torch.bool: 9,
-               torch.float16: 10, torch.float64: 11, torch.complex64: 14, torch.complex128: 15, torch.bfloat16: 16}
+# (torch's name, the name that a graph has, ONNX's number); torch 1.13 lacks the last seven
+DTYPES = [("float32", "Float", 1), ("uint8", "Byte", 2), ("int8", "Char", 3), ("int16", "Short", 5), ("int32", "Int", 6), ("int64", "Long", 7),
+          ("bool", "Bool", 9), ("float16", "Half", 10), ("float64", "Double", 11), ("complex64", "ComplexFloat", 14), ("complex128", "ComplexDouble", 15),
+          ("bfloat16", "BFloat16", 16), ("uint16", "UInt16", 4), ("uint32", "UInt32", 12), ("uint64", "UInt64", 13),
+          ("float8_e4m3fn", "Float8_e4m3fn", 17), ("float8_e4m3fnuz", "Float8_e4m3fnuz", 18), ("float8_e5m2", "Float8_e5m2", 19),
+          ("float8_e5m2fnuz", "Float8_e5m2fnuz", 20)]
+ONNX_DTYPES = {getattr(torch, name): number for name, _, number in DTYPES if hasattr(torch, name)}
 TORCH_DTYPES = {number: dtype for dtype, number in ONNX_DTYPES.items()}
-SCALAR_TYPES = {"Float": 1, "Byte": 2, "Char": 3, "Short": 5, "Int": 6, "Long": 7, "Bool": 9, "Half": 10, "Double": 11,
-                "ComplexFloat": 14, "ComplexDouble": 15, "BFloat16": 16}
-NUMPY_NAMES = {1: "float32", 2: "uint8", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64",
-               14: "complex64", 15: "complex128", 16: "bfloat16"}
+SCALAR_TYPES = {name: number for _, name, number in DTYPES}
+SPEC_WORDS = {number: name for name, _, number in DTYPES}
 
 QUANTIZED = {torch.quint8: ("quint8", torch.uint8), torch.qint8: ("qint8", torch.int8)}      # by a SPEC's word, and what is stored
 

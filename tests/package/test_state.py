@@ -7,6 +7,7 @@ import torch
 
 import pt2onnx
 from helpers import TORCH_2, run
+from pt2onnx.versions import ONNX_DTYPES
 
 ROWS = torch.ones(2, 3)
 ROADS = [{}, {"dynamo": True}][:1 + TORCH_2]
@@ -94,3 +95,35 @@ def test_a_buffer_of_a_loaded_script(tmp_path):
     net = torch.jit.load(str(tmp_path / "net.pt"))
     exported(net, (ROWS,), verify=True)
     assert net.n == 0
+
+
+@pytest.mark.parametrize("dtype", sorted(ONNX_DTYPES, key=str), ids=str)
+def test_buffers_and_inputs_of_every_type(dtype):
+    class Typed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("held", torch.zeros(3).to(dtype))
+
+        def forward(self, x, y):
+            return x + self.held.to(x.dtype) + y.to(x.dtype)
+    x = torch.zeros(3, dtype=torch.complex64 if dtype.is_complex else torch.float32)
+    for options in ROADS:
+        model = exported(Typed(), (x, torch.zeros(3).to(dtype)), **options)
+        assert [i.type.tensor_type.elem_type for i in model.graph.input][1] == (1 if dtype == torch.complex64 else 11 if dtype.is_complex else ONNX_DTYPES[dtype])
+    script = torch.jit.script(torch.nn.Identity())
+    assert len(exported(script, (torch.zeros(3).to(dtype),)).graph.input) == 1
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no such types")
+def test_buffers_of_types_that_onnx_does_not_have():
+    class Odd(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("held", torch.empty(3, dtype=torch.bits8))
+
+        def forward(self, x):
+            return x + 1
+    with pytest.raises(TypeError, match="held: a tensor of torch.bits8, torch.strided cannot be handed over"):
+        exported(Odd(), (ROWS,))
+    with pytest.raises(TypeError, match="the input x is sparse: it has to be a dense tensor"):
+        exported(lambda x: x.to_dense(), (ROWS.to_sparse(),), input_names=["x"])
