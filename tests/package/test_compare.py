@@ -205,6 +205,8 @@ def test_the_command(network, tmp_path):
     assert done.returncode == 1 and "first place where they part" in done.stdout and "(Elu)" in done.stdout, done.stdout + done.stderr
     done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", "%s:nothing" % script], env=env, capture_output=True, text=True)
     assert done.returncode == 2 and "has no nothing" in done.stderr and "Traceback" not in done.stderr
+    done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", str(script)], env=env, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.strip() == "pt2onnx: %s: which function gives the model? %s:FUNCTION" % (script, script)
 
 
 class Counts(torch.nn.Module):

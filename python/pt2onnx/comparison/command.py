@@ -66,6 +66,8 @@ def loaded(what):
         program = torch.export.load(what)
         example = program.example_inputs
         return program.module(), example[0] if example and not example[1] else None
+    if what.endswith(".py"):
+        raise ValueError("%s: which function gives the model? %s:FUNCTION" % (what, what))
     source, sep, name = what.rpartition(":")
     if not (sep and source.endswith(".py")):
         return torch.jit.load(what, map_location="cpu").eval(), None
