@@ -6,7 +6,6 @@
 import contextlib
 import copy
 import errno
-import gc
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ import warnings
 
 import torch
 
-from . import _capi, axes, registry, scripts, shapes
+from . import _capi, axes, programs, registry, scripts, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of
 from .calls import Call, of_signature
 from .files import type_fields
@@ -28,7 +27,7 @@ from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
 from .turns import Turn, buffers_kept, deliver, later, undisturbed
-from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, autocasts, error_of, has_export, program_writer
+from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
@@ -245,7 +244,7 @@ class Export:
         else:
             self.program, names = self.exported()
         saved = os.path.join(self.folder, "model.pt2")
-        save_program(self.program, saved)
+        programs.save(self.program, saved, Symbolics(s).functions)
         if s.dump_exported_program:
             os.makedirs(s.artifacts_dir, exist_ok=True)
             shutil.copy(saved, os.path.join(s.artifacts_dir, "pt2onnx-program.pt2"))
@@ -466,19 +465,6 @@ def functions_of(model, wanted):
     prefix = prefix_of(model)
     return {plain(path, prefix): "%s %s" % (type(m).__module__, type(m).__name__) for path, m in model.named_modules()
             if not isinstance(m, Function) and (wanted is True or type(m) in wanted)}
-
-
-def save_program(program, path):
-    """torch.export.save, without what takes more than half of its time: a test whether the program has a canonical form, which is then dropped, and
-    Python's search for garbage, which goes through all of torch while records of the graph pile up."""
-    writer = program_writer()
-    if writer:
-        later(setattr, writer, "canonicalize", writer.canonicalize)
-        writer.canonicalize = lambda program, constants=None: program
-    if gc.isenabled():
-        later(gc.enable)
-        gc.disable()
-    torch.export.save(program, path)
 
 
 def is_quantized(model, args):

@@ -3,22 +3,49 @@
 The function runs on the scratch graph of the call, as a symbolic function does: each `op.Add(x, y)` in it asks onnxscript's evaluator,
 which is ours then, and becomes a node. So a decorated function and a plain one are the same. Numbers, lists and texts among the
 arguments are Python's own. One function serves all overloads of an operator."""
+import inspect
+
 import torch
 
 
 class Translated:
-    """A function of the table, to be called as f(*arguments)."""
+    """A function of the table, to be called as f(*arguments). schema: of the operator, the first of its overloads."""
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, function, schema):
+        self.function, self.schema = function, schema
 
     def __call__(self, g, *arguments):
         try:
             from onnxscript import evaluator
         except ImportError as e:
             raise RuntimeError("custom_translation_table needs onnxscript: %s" % e) from e
+        positional, named = self.arranged(arguments)
         with evaluator.default_as(Recorder(g)):
-            return self.function(*arguments)
+            return self.function(*positional, **named)
+
+    def arranged(self, arguments):
+        """(positional, named): by name go those that the function takes by name only; it may lack some that have their defaults."""
+        try:
+            parameters = inspect.signature(self.function).parameters.values()
+        except (ValueError, TypeError):                 # decorated by onnxscript
+            return arguments, {}
+        if len(arguments) != len(self.schema.arguments):
+            return arguments, {}
+        by_name = {p.name for p in parameters if p.kind == p.KEYWORD_ONLY}
+        if any(p.kind == p.VAR_KEYWORD for p in parameters):
+            by_name |= {a.name for a in self.schema.arguments if a.kwarg_only} - {p.name for p in parameters}
+        pairs = list(zip(self.schema.arguments, arguments))
+        named = {a.name: value for a, value in pairs if a.name in by_name}
+        rest = [(a, value) for a, value in pairs if a.name not in by_name]
+        places = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        if not any(p.kind == p.VAR_POSITIONAL for p in parameters):
+            while len(rest) > places and is_default(*rest[-1]):
+                rest.pop()
+        return [value for _, value in rest], named
+
+
+def is_default(argument, value):
+    return argument.has_default_value() and not hasattr(value, "node") and value == argument.default_value
 
 
 def translations(table):
@@ -33,7 +60,7 @@ def translations(table):
         if not callable(function):
             raise TypeError("custom_translation_table[%s]: one function, not %r" % (target, function))
         schemas = [target._schema] if hasattr(target, "_schema") else [getattr(target, o)._schema for o in target.overloads()]
-        found[schemas[0].name] = Translated(function)
+        found[schemas[0].name] = Translated(function, schemas[0])
     return found
 
 

@@ -563,6 +563,74 @@ def test_a_translation_table_has_lists_of_tensors(dynamo):
     assert ops(result.model_proto)[-1] == "Sum"
 
 
+@pytest.fixture
+def scaled():
+    """An operator with defaults, some of them for arguments that go by name only."""
+    library = torch.library.Library("pt2onnx_scaled", "DEF")
+    library.define("scaled(Tensor x, float k=2.0, float m=3.0, *, float q=5.0, float r=7.0) -> Tensor")
+    for kind in ("CPU", "Meta"):
+        library.impl("scaled", lambda x, k=2.0, m=3.0, q=5.0, r=7.0: x * k - m + q * r, kind)
+    yield torch.ops.pt2onnx_scaled.scaled
+    del library
+
+
+CALLS = [({}, [2, 3, 5, 7]), ({"m": 30.0}, [2, 30, 5, 7]), ({"r": 70.0}, [2, 3, 5, 70]), ({"k": 20.0, "q": 50.0}, [20, 3, 50, 7])]
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+@pytest.mark.parametrize("dynamo", [True, False])
+@pytest.mark.parametrize("given, want", CALLS)
+def test_a_function_has_all_arguments_of_an_operator_in_their_places(register, scaled, dynamo, given, want):
+    """A program of torch.export has only those that were given."""
+    seen = []
+
+    def symbolic(g, x, *numbers):
+        seen.append([torch.onnx.symbolic_helper._maybe_get_const(n, "f") for n in numbers])
+        return g.op("Identity", x)
+    register("pt2onnx_scaled::scaled", symbolic, 11)
+    net = type("Net", (torch.nn.Module,), {"forward": lambda self, x: scaled(x, **given)})()
+    args = torch.export.export(net, (ROWS,)) if dynamo else net, (ROWS,)
+    before = str(args[0].graph) if dynamo else ""
+    pt2onnx.export(*args, io.BytesIO())
+    assert seen == [want] and (str(args[0].graph) if dynamo else "") == before
+
+
+@pytest.mark.skipif(not TORCH_2, reason="onnxscript goes with torch 2.x")
+@pytest.mark.parametrize("dynamo", [True, False])
+@pytest.mark.parametrize("given, want", CALLS)
+def test_a_translation_table_has_them_by_name_where_they_go_by_name(scaled, dynamo, given, want):
+    op, seen = pytest.importorskip("onnxscript").opset18, []
+
+    def by_name(x, k=2.0, m=3.0, *, q=5.0, r=7.0):
+        seen.append([k, m, q, r])
+        return op.Identity(x)
+
+    def by_place(x, k, m, q, r):
+        seen.append([k, m, q, r])
+        return op.Identity(x)
+
+    def any_name(x, k=2.0, m=3.0, **others):
+        seen.append([k, m, others["q"], others["r"]])
+        return op.Identity(x)
+    for function in (by_name, by_place, any_name):
+        pt2onnx.export(lambda x: scaled(x, **given), (ROWS,), io.BytesIO(), dynamo=dynamo, custom_translation_table={scaled.default: function})
+    assert seen == [want] * 3
+
+
+@pytest.mark.skipif(not TORCH_2, reason="onnxscript goes with torch 2.x")
+@pytest.mark.parametrize("dynamo", [True, False])
+def test_a_function_of_a_translation_table_may_lack_arguments_that_have_their_defaults(scaled, dynamo):
+    op = pytest.importorskip("onnxscript").opset18
+    for given, fails in (({}, False), ({"k": 3.0}, False), ({"r": 1.0}, True)):
+        table = {scaled.default: lambda x, k=2.0: op.Mul(x, op.Constant(value_float=k))}
+        export = lambda: pt2onnx.export(lambda x: scaled(x, **given), (ROWS,), io.BytesIO(), dynamo=dynamo, custom_translation_table=table)
+        if fails:
+            with pytest.raises(TypeError):
+                export()
+        else:
+            export()
+
+
 @pytest.mark.parametrize("table, text", [
     ({"aten::relu": abs}, "custom_translation_table: an operator is one of torch.ops, as torch.ops.aten.relu.default, not 'aten::relu'"),
     ({abs: abs}, "custom_translation_table: an operator is one of torch.ops"),
