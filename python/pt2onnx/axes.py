@@ -68,3 +68,20 @@ def names_by_axis(name, axes, rank):
             raise ValueError("dynamic_axes: dimension %d of %s has two names: %s, %s" % (axis, name, names[axis], text))
         names[axis] = text
     return names
+
+
+class SizeNames:
+    """The caller's names of open sizes. One name for two sizes that the example tells apart would make one of them: the second gets another."""
+
+    def __init__(self):
+        self.known = {}                                 # name: (size in the example, the input that it is of)
+
+    def of(self, wish, size, where):
+        name, k = wish, 0
+        while self.known.setdefault(name, (size, where))[0] != size:
+            k += 1
+            name = "%s_%d" % (wish, k)
+        if name != wish and self.known[name][1] == where:
+            first, of = self.known[wish]
+            warn("%s is %d in %s and %d in %s: these are two sizes, the second is called %s" % (wish, first, of, size, where, name))
+        return name

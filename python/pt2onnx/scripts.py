@@ -81,7 +81,7 @@ class Inputs:
     def __init__(self, model, args, named, known, names):
         """known: {input: {axis: name}}; names: the caller's, in order."""
         self.specs, self.names, self.kept = [], [], []
-        self.known, self.wished, self.count = known, names, 0
+        self.known, self.wished, self.count, self.size_names = known, names, 0, axes.SizeNames()
         self.types = {p.name: p.type.annotation_str for p in parameters_of(model)}
         pairs = list(zip(self.types, args)) + list(named.items())
         contents = with_contents(model, args, known)
@@ -116,7 +116,7 @@ class Inputs:
             self.specs.append("%s=%s" % (path, "None" if leaf is None else quoted(leaf)))
             return
         name = self.name_of_next(path)
-        self.specs.append("%s:%s" % (path, type_text(leaf, self.known.get(name, self.known.get(path, {})), name)))
+        self.specs.append("%s:%s" % (path, type_text(leaf, self.known.get(name, self.known.get(path, {})), name, self.size_names)))
         self.names += inputs_of(leaf, name)
         self.kept += inputs_of(leaf, path) if has_contents else []
 
@@ -141,7 +141,7 @@ def inputs_of(leaf, name):
     return [name, name + ".scale", name + ".zero_point"] if getattr(leaf, "is_quantized", False) else [name]
 
 
-def type_text(leaf, named, told):
+def type_text(leaf, named, told, size_names):
     """The type of a SPEC. named: {axis: name}; told: what the caller calls the input."""
     if not isinstance(leaf, torch.Tensor):
         if type(leaf) not in NUMBERS:
@@ -152,6 +152,6 @@ def type_text(leaf, named, told):
     if not leaf.is_quantized and leaf.dtype not in ONNX_DTYPES:
         raise TypeError("%s: %s cannot be the type of an input" % (told, leaf.dtype))
     names = axes.names_by_axis(told, named, leaf.dim())
-    dims = [axes.spelled(n) if n else str(d) for n, d in zip(names, leaf.shape)]
+    dims = [size_names.of(axes.spelled(n), d, told) if n else str(d) for n, d in zip(names, leaf.shape)]
     word = QUANTIZED[leaf.dtype][0] if leaf.is_quantized else SPEC_WORDS[ONNX_DTYPES[leaf.dtype]]
     return "%s[%s]" % (word, ",".join(dims))

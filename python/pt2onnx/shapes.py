@@ -176,11 +176,11 @@ def sizes_of(program, arguments, shapes):
 
 def names_of_sizes(program, arguments, shapes):
     """["s77=batch"]: the caller's names for what torch.export calls s77. A size that two names are given for keeps the first."""
-    names = {}
+    names, size_names = {}, axes.SizeNames()
     for path, axis, size, told in sizes_of(program, arguments, shapes):
         symbol, name = named(size, told)
-        if symbol.isidentifier() and name.isidentifier():
-            names.setdefault(symbol, name)
+        if symbol.isidentifier() and name.isidentifier() and symbol not in names:
+            names[symbol] = name if hasattr(told, "root") else size_names.of(name, size.node.hint, path)
     return ["%s=%s" % item for item in names.items()]
 
 

@@ -10,7 +10,7 @@ import torch
 
 from . import _capi
 from .arguments import plain, prefix_of
-from .axes import names_by_axis
+from .axes import SizeNames, names_by_axis
 from .contents import inputs_with_contents
 from .turns import FACTORIES, buffers_kept, later
 from .versions import ONNX_DTYPES, SCALAR_TYPES
@@ -206,7 +206,7 @@ class Record:
         self.functions, self.scopes, self.calls_of = functions, scopes or {}, {}
         self.scope_names = ScopeNames() if torch_names else None
         self.keep, self.number, self.nodes, self.schemas, self.types = [], {}, [], {}, [_capi.Type(0, -1, None, b"", None)]
-        self.stays, self.graphs, self.blocks, self.dynamic = stays, 0, 0, False
+        self.stays, self.graphs, self.blocks, self.dynamic, self.size_names = stays, 0, 0, False, SizeNames()
         inputs = list(graph.inputs())
         n_user = len(inputs) - len(weights)
         if len(names) > len(inputs):
@@ -258,7 +258,7 @@ class Record:
         sizes = t.sizes() if t.kind() == "TensorType" else None
         if sizes is None:
             return self.type(v)
-        named = names_by_axis(name, axes, len(sizes))
+        named = [told and self.size_names.of(told, size, name) for told, size in zip(names_by_axis(name, axes, len(sizes)), sizes)]
         dims = self.array(_capi.c_int64, sizes)
         texts = self.array(_capi.c_char_p, [_capi.c_text(n) if n else None for n in named])
         return _capi.Type(SCALAR_TYPES.get(t.scalarType(), 0), len(sizes), dims, b"Tensor", texts)

@@ -651,6 +651,32 @@ def test_empty_names_are_none(make):
     assert names(checked(make(torch.nn.Bilinear(3, 3, 2)), (ROWS, ROWS), input_names=["", ""]).graph.input)
 
 
+class Sizes(torch.nn.Module):
+    def forward(self, x, y):
+        return torch.cat([x, y]), y.reshape(y.shape[0], 3, 1), torch.zeros(y.shape[0]) + 1
+
+
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}, {"dynamic_shapes": ({0: "n"}, {0: "n"})}][:1 + 2 * TORCH_2], ids=["traced", "exported", "shapes"][:1 + 2 * TORCH_2])
+@pytest.mark.parametrize("make", [lambda net: net, torch.jit.script], ids=["module", "script"])
+def test_one_name_of_two_sizes_is_two_names(make, options):
+    """The example says that they differ: whatever is computed of one would stand for the other."""
+    if make is torch.jit.script and options:
+        pytest.skip("torch.export takes no scripts")
+    if "dynamic_shapes" not in options:
+        options = {"dynamic_axes": {"x": {0: "n"}, "y": {0: "n"}}, **options}
+    with pytest.warns(UserWarning, match=r"n is 2 in x and 5 in y: these are two sizes, the second is called n_1"):
+        model = pt2onnx.export(make(Sizes()), (ROWS, torch.randn(5, 3)), input_names=["x", "y"], verify=True, **options).model_proto
+    assert [dims(i) for i in model.graph.input] == [["n", 3], ["n_1", 3]]
+    agrees(model, Sizes(), torch.randn(4, 3), torch.randn(7, 3))
+
+
+def test_one_name_of_both_sizes_of_an_input():
+    turned = lambda x: (x.reshape(x.shape[1], x.shape[0]), torch.zeros(x.shape[1], x.shape[0]))
+    with pytest.warns(UserWarning, match="n is 2 in x and 3 in x: these are two sizes"):
+        model = exported(turned, (ROWS,), input_names=["x"], dynamic_axes={"x": {0: "n", 1: "n"}})
+    agrees(model, turned, torch.randn(4, 6))
+
+
 def test_unknown_key_of_dynamic_axes_is_told():
     with pytest.warns(UserWarning, match="Provided key zz for dynamic axes is not a valid input/output name"):
         exported(Net(), IMAGE, dynamic_axes={"zz": {0: "a"}})
