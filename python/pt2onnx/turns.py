@@ -159,14 +159,16 @@ def put_back_mode(module, training):
 
 # ---- buffers, which forward may write to or replace ----
 
-KEPT_BYTES = 64 << 20                                   # of one buffer: larger ones are weights, as those of quantised layers, and seldom written to
+KEPT_BYTES = 256 << 20                                  # of all buffers: the large ones are weights, as those of quantised layers, and seldom written to
 
 
 @contextlib.contextmanager
 def buffers_kept(model):
     """Behind a run of the model its buffers are the tensors that they were, with the values that they had: what the file begins with."""
     modules = model.modules() if isinstance(model, torch.nn.Module) else ()
-    held = [(m, name, t, copy_of(t)) for m in modules for name, t in m.named_buffers(recurse=False)]
+    named = [(m, name, t) for m in modules for name, t in m.named_buffers(recurse=False)]
+    copies = copies_of([t for _, _, t in named])
+    held = [(m, name, t, copies.get(id(t))) for m, name, t in named]
     later(put_back_buffers, held)
     try:
         yield
@@ -174,10 +176,23 @@ def buffers_kept(model):
         put_back_buffers(held)
 
 
-def copy_of(t):
-    """None of a tensor that is not dense, of a type that ONNX does not have, or large."""
-    is_plain = type(t) is torch.Tensor and t.layout == torch.strided and not t.is_meta and (t.dtype in ONNX_DTYPES or t.is_quantized)
-    return t.detach().clone() if is_plain and t.numel() * t.element_size() <= KEPT_BYTES else None
+def copies_of(tensors):
+    """{id: copy}, of the smallest first. A tensor that is not dense, or of a type that ONNX does not have, is not copied."""
+    copies, left = {}, KEPT_BYTES
+    for t in sorted(filter(is_plain, tensors), key=size_of):
+        left -= size_of(t)
+        if left < 0:
+            break
+        copies[id(t)] = t.detach().clone()
+    return copies
+
+
+def is_plain(t):
+    return type(t) is torch.Tensor and t.layout == torch.strided and not t.is_meta and (t.dtype in ONNX_DTYPES or t.is_quantized)
+
+
+def size_of(t):
+    return t.numel() * t.element_size()
 
 
 @undisturbed

@@ -90,6 +90,18 @@ def test_random_numbers_are_as_before(options):
 
 
 @pytest.mark.filterwarnings("ignore")
+def test_large_buffers_are_not_copied(monkeypatch):
+    """They are weights, as a rule, and the memory is for those once."""
+    monkeypatch.setattr("pt2onnx.turns.KEPT_BYTES", 100)
+    net = Rows()
+    net.register_buffer("table", torch.zeros(100))
+    held = []
+    monkeypatch.setattr("pt2onnx.turns.put_back_buffers", lambda found: held.extend((name, copy is not None) for _, name, _, copy in found))
+    exported(net, (ROWS,))
+    assert sorted(set(held)) == [("memory", True), ("n", True), ("table", False)]
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_a_buffer_of_a_loaded_script(tmp_path):
     torch.jit.script(InPlace()).save(str(tmp_path / "net.pt"))
     net = torch.jit.load(str(tmp_path / "net.pt"))
