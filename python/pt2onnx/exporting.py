@@ -18,7 +18,7 @@ import torch
 from . import _capi, axes, programs, registry, scripts, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of
 from .calls import Call, of_signature
-from .files import type_fields
+from .files import texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
 from .results import Folder, Result
@@ -316,7 +316,7 @@ class Export:
     def fields(self, symbolics, record):
         s = self.s
         return dict(opset=s.opset_version, weights=2 if self.external() else 1 if s.external_data is False else 0, keep_weights=self.keeps_weights(),
-                    rules=[os.fspath(r) for r in s.rules], symbolic_names=symbolics.names(record), symbolic=symbolics,
+                    rules=texts_of("rules", s.rules), symbolic_names=symbolics.names(record), symbolic=symbolics,
                     symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
                     drop_unused_inputs=True, state=1, default_dtype=ONNX_DTYPES[torch.get_default_dtype()], mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
                     domains=["%s=%d" % (d, v) for d, v in s.custom_opsets.items()], output_dims=self.output_dims,

@@ -3,6 +3,7 @@ import os
 import sys
 
 from . import _capi
+from .interrupts import held
 
 MODES = {"eval": 0, "saved": 1}
 WEIGHTS = {"auto": 0, "inline": 1, "external": 2, "link": 3}
@@ -23,13 +24,18 @@ def choice(what, value, choices):
     return choices[value]
 
 
+def texts_of(what, value):
+    """A list of texts, of paths too; None is an empty one."""
+    if isinstance(value, (str, bytes, os.PathLike, dict)):
+        raise TypeError("%s is a list of texts, not %r" % (what, value))
+    return [os.fspath(text) for text in value or ()]
+
+
 def type_fields(weights_type, keep_io_types, float32, weights_block, fuse):
     """The fields of C's options that say what type the weights are written in."""
     if weights_type not in TYPES:
         raise ValueError("weights_type is one of %s or None, not %r" % (", ".join(sorted(filter(None, TYPES))), weights_type))
-    if isinstance(float32, str):
-        raise TypeError("float32 is a list of patterns, not one text")
-    return dict(weights_type=TYPES[weights_type], change_io_types=not keep_io_types, float32=float32, weights_block=weights_block or 0, fuse=fuse)
+    return dict(weights_type=TYPES[weights_type], change_io_types=not keep_io_types, float32=texts_of("float32", float32), weights_block=weights_block or 0, fuse=fuse)
 
 
 def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval", weights="auto", target="ort", keep_weights=False,
@@ -38,20 +44,24 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
     """Convert a .pt or .pt2 file; returns the path of the model, which is `out`, or `model` with .onnx for its suffix.
 
     inputs are SPECs as the program's -i takes them ("x:float32[N,3,224,224]"). on_note(kind, text) is told what was assumed,
-    added, dropped and changed; None silences it. state: "io", "defaults", "constant", "refuse" (initial_state says what the first run is fed). weights_type: "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md). Raises ConversionError (a RuntimeError)."""
-    model = os.fspath(model)
-    out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fspath(out)
-    fields = dict(opset=opset, inputs=inputs, output_names=output_names, mode=choice("mode", mode, MODES),
+    added, dropped and changed, once C is done; None silences it. state: "io", "defaults", "constant", "refuse" (initial_state says what the first run is fed). weights_type: "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md). Raises ConversionError (a RuntimeError)."""
+    model = os.fsdecode(model)
+    out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fsdecode(out)
+    inputs, notes = texts_of("inputs", inputs), []
+    fields = dict(opset=opset, inputs=inputs, output_names=texts_of("output_names", output_names), mode=choice("mode", mode, MODES),
                   weights=choice("weights", weights, WEIGHTS), target=choice("target", target, TARGETS), keep_weights=keep_weights,
-                  state=choice("state", state, STATES), dynamic=dynamic, check_crc=check_crc, rules=[os.fspath(r) for r in rules],
-                  unknown=choice("unknown", unknown, UNKNOWN), limits=limits,
+                  state=choice("state", state, STATES), dynamic=dynamic, check_crc=check_crc, rules=texts_of("rules", rules),
+                  unknown=choice("unknown", unknown, UNKNOWN), limits=texts_of("limits", limits),
+                  on_note=lambda user, kind, text: notes.append((kind, text.decode("utf-8", "replace"))),
                   **type_fields(weights_type, keep_io_types, float32, weights_block, fuse))
-    if on_note:
-        fields["on_note"] = lambda user, kind, text: on_note(kind, text.decode("utf-8", "replace"))
     try:
-        _capi.convert(model, out, _capi.Options(**fields))
+        with held():
+            _capi.convert(model, out, _capi.Options(**fields))
     except _capi.ConversionError as e:
         if not e.inputs:
             raise
         raise _capi.ConversionError(f"{e}\n  what is missing: inputs={[*inputs, *e.inputs]}", e.status, e.inputs) from None
+    finally:
+        for kind, text in notes if on_note else ():
+            on_note(kind, text)
     return out
