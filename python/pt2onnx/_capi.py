@@ -83,7 +83,8 @@ class Options(Structure):
             setattr(self, name, value)
 
 
-TEXT_LISTS = ("inputs", "output_names", "rules", "limits", "symbolic_names", "rename_inputs", "rename_outputs", "domains", "keep_inputs", "output_dims", "dims", "float32")
+TEXT_LISTS = ("inputs", "output_names", "rules", "limits", "symbolic_names", "rename_inputs", "rename_outputs", "domains", "keep_inputs",
+              "output_dims", "dims", "float32")
 CALLBACKS = {"on_note": NoteFn, "on_progress": ProgressFn, "on_amount": AmountFn, "on_dump": DumpFn, "on_written": WrittenFn, "symbolic": SymbolicFn}
 
 

@@ -18,7 +18,7 @@ import torch
 from . import _capi, axes, programs, registry, scripts, shapes
 from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of
 from .calls import Call, of_signature
-from .files import texts_of, type_fields
+from .files import WEIGHTS, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import render
 from .results import Folder, Result
@@ -90,7 +90,9 @@ class Export:
         s = self.s
         if s.f is not None and self.output_path() is None:
             self.write_into(s.f, path)
-        return Result(path, folder, self.call_of, self.example_names, self.notes, self.verification, self.report, self.program) if s.f is None or s.dynamo else None
+        if s.f is not None and not s.dynamo:
+            return None
+        return Result(path, folder, self.call_of, self.example_names, self.notes, self.verification, self.report, self.program)
 
     def write_into(self, f, path):
         if os.path.exists(path + ".data"):
@@ -314,13 +316,33 @@ class Export:
         self.output_dims = ["%s.%d=%s" % (name, axis, text) for name in names for axis, text in known.get(name, {}).items()]
 
     def fields(self, symbolics, record):
+        """The options of C that all roads share."""
         s = self.s
-        return dict(opset=s.opset_version, weights=2 if self.external() else 1 if s.external_data is False else 0, keep_weights=self.keeps_weights(),
-                    rules=texts_of("rules", s.rules), symbolic_names=symbolics.names(record), symbolic=symbolics,
-                    symbolic_opset=symbolics.opset, constant_nodes=True, initializers_as_inputs=s.keep_initializers_as_inputs,
-                    drop_unused_inputs=True, state=1, default_dtype=ONNX_DTYPES[torch.get_default_dtype()], mode=0 if s.training == TrainingMode.EVAL else 1, torch_names=s.names == "1.13", doc_strings=s.doc_strings,
-                    domains=["%s=%d" % (d, v) for d, v in s.custom_opsets.items()], output_dims=self.output_dims,
-                    on_note=self.note, **type_fields(s.weights_type, s.keep_io_types, s.float32, s.weights_block, s.fuse))
+        return dict(opset=s.opset_version,
+                    mode=0 if s.training == TrainingMode.EVAL else 1,
+                    default_dtype=ONNX_DTYPES[torch.get_default_dtype()],
+                    state=1,                            # no inputs for it: told in a warning
+                    drop_unused_inputs=True,
+                    weights=self.place_of_weights(),
+                    keep_weights=self.keeps_weights(),
+                    initializers_as_inputs=s.keep_initializers_as_inputs,
+                    constant_nodes=True,
+                    output_dims=self.output_dims,
+                    torch_names=s.names == "1.13",
+                    doc_strings=s.doc_strings,
+                    domains=["%s=%d" % (d, v) for d, v in s.custom_opsets.items()],
+                    rules=texts_of("rules", s.rules),
+                    symbolic=symbolics,
+                    symbolic_names=symbolics.names(record),
+                    symbolic_opset=symbolics.opset,
+                    on_note=self.note,
+                    **type_fields(s.weights_type, s.keep_io_types, s.float32, s.weights_block, s.fuse))
+
+    def place_of_weights(self):
+        """As _capi.Options.weights: where they fit, in the model, or beside it."""
+        if self.external():
+            return WEIGHTS["external"]
+        return WEIGHTS["inline" if self.s.external_data is False else "auto"]
 
     def external(self):
         """Has the caller asked for weights in a file of their own?"""

@@ -43,8 +43,11 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
             weights_type=None, keep_io_types=True, float32=(), weights_block=None, fuse=False):
     """Convert a .pt or .pt2 file; returns the path of the model, which is `out`, or `model` with .onnx for its suffix.
 
-    inputs are SPECs as the program's -i takes them ("x:float32[N,3,224,224]"). on_note(kind, text) is told what was assumed,
-    added, dropped and changed, once C is done; None silences it. state: "io", "defaults", "constant", "refuse" (initial_state says what the first run is fed). weights_type: "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md). Raises ConversionError (a RuntimeError)."""
+    inputs         SPECs as the program's -i takes them: ["x:float32[N,3,224,224]"]
+    on_note        on_note(kind, text) is told what was assumed, added, dropped and changed, once C is done; None silences it
+    state          "io", "defaults", "constant", "refuse"; initial_state says what the first run is fed
+    weights_type   "float16", "bfloat16", "int8", "int4" (docs/onnx-output.md)
+    The others are the program's options (`pt2onnx --help`). Raises ConversionError (a RuntimeError)."""
     model = os.fsdecode(model)
     out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fsdecode(out)
     inputs, notes = texts_of("inputs", inputs), []

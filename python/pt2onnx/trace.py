@@ -205,29 +205,43 @@ class Record:
         the modules that become functions; then scopes are counted too. scopes: what trace says of nodes without."""
         self.functions, self.scopes, self.calls_of = functions, scopes or {}, {}
         self.scope_names = ScopeNames() if torch_names else None
-        self.keep, self.number, self.nodes, self.schemas, self.types = [], {}, [], {}, [_capi.Type(0, -1, None, b"", None)]
-        self.stays, self.graphs, self.blocks, self.dynamic, self.size_names = stays, 0, 0, False, SizeNames()
+        self.stays, self.size_names = stays, SizeNames()
+        self.graphs, self.blocks = 0, 0                 # how many graphs of Functions there are; how many blocks are open
+        self.keep = []                                  # what C's pointers point to
+        self.nodes, self.schemas = [], {}
+        self.number, self.types = {}, [_capi.Type(0, -1, None, b"", None)]
         inputs = list(graph.inputs())
         n_user = len(inputs) - len(weights)
-        if len(names) > len(inputs):
-            raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), len(inputs)))
-        self.input_names = input_names(inputs[:n_user], names)
+        self.name_inputs(inputs, n_user, weights, names)
         contents = set(inputs_with_contents(graph))
         self.kept_names = [n for v, n in zip(inputs, self.input_names) if v.debugName() in contents]
-        renamed = dict(zip(weights, names[n_user:]))
-        self.weight_names = [renamed.get(n) or n for n in weights]
         self.dynamic = any(axes.get(n) for n in self.input_names)
-        for v, name in zip(inputs, self.input_names):
-            check_input(v, name)
-        numbers = [self.value(0, v, self.input_type(v, axes.get(n, {}), n)) for v, n in zip(inputs, self.input_names)]
-        numbers += [self.value(0, v, self.input_type(v, {}, None)) for v in inputs[n_user:]]
-        for v, number in zip(inputs, numbers):
-            self.number[0, v.debugName()] = number
+        numbers = self.number_inputs(inputs, axes)
         texts = dict(zip(numbers, self.input_names + self.weight_names))
         tensors = [tensor_record(t, n, self.keep) for n, t in zip(self.weight_names, weights.values())]
         parameters = [] if weights_are_inputs else numbers[n_user:]
         found = self.walk(graph, 0)
-        self.trace = self.record(found, numbers, [self.value(0, v) for v in graph.outputs()], parameters, tensors, texts)
+        outputs = [self.value(0, v) for v in graph.outputs()]
+        self.trace = self.record(found, numbers, outputs, parameters, tensors, texts)
+
+    def name_inputs(self, inputs, n_user, weights, names):
+        """Sets input_names and weight_names: the caller's names by place, then those of the trace and of the model."""
+        if len(names) > len(inputs):
+            raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), len(inputs)))
+        self.input_names = input_names(inputs[:n_user], names)
+        renamed = dict(zip(weights, names[n_user:]))
+        self.weight_names = [renamed.get(n) or n for n in weights]
+
+    def number_inputs(self, inputs, axes):
+        """The numbers of the graph's inputs: the user's, with the names of their open sizes, then the weights."""
+        found = []
+        for v, name in zip(inputs, self.input_names):
+            check_input(v, name)
+            found.append(self.value(0, v, self.input_type(v, axes.get(name, {}), name)))
+        found += [self.value(0, v, self.input_type(v, {}, None)) for v in inputs[len(found):]]
+        for v, number in zip(inputs, found):
+            self.number[0, v.debugName()] = number
+        return found
 
     def array(self, ctype, items):
         a = _capi.array(ctype, items)
@@ -325,10 +339,13 @@ class Record:
         calls = [c for c in n.scopeName().split("/") if c]
         path = calls[-1].split("@")[0] if calls else ""
         prefix = self.scope_names.of(calls).encode() if self.scope_names else None
+        calls_of_node = self.calls(n) if self.functions else None
         return _capi.Node(kind.encode(), n.sourceRange().encode() or None, path.encode() or None,
-                          self.array(_capi.c_uint32, inputs), len(inputs), self.array(_capi.c_uint32, outputs), len(outputs),
-                          self.array(_capi.Attr, attributes), len(attributes), self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks), number, overload, names, prefix,
-                          self.calls(n) if self.functions else None)
+                          self.array(_capi.c_uint32, inputs), len(inputs),
+                          self.array(_capi.c_uint32, outputs), len(outputs),
+                          self.array(_capi.Attr, attributes), len(attributes),
+                          self.array(_capi.POINTER(_capi.Graph), blocks), len(blocks),
+                          number, overload, names, prefix, calls_of_node)
 
     def calls(self, n):
         """The calls that become functions, a line each (pt2onnx_node.calls), by its scope seq@1/seq.0@2; the model itself is call 0. What
