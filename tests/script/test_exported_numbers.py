@@ -42,3 +42,24 @@ def test_end_of_a_slice(model, decomposed, tmp_path):
     def numpy(y):
         return y.numpy() if isinstance(y, torch.Tensor) else torch.tensor(y).numpy()
     oracle.run(tmp_path / "model.onnx", [([r[0].numpy()], [numpy(y) for y in model()(*r)]) for r in runs])
+
+
+class Asks(nn.Module):
+    """Questions about types and shapes, as checks of arguments ask them. Python has answered them when the program is saved; the calls are left in it."""
+    def forward(self, x, y):
+        common = torch.promote_types(x.dtype, y.dtype)
+        if torch.can_cast(x.dtype, y.dtype) and not torch.is_same_size(x, y):
+            x = x.to(torch.result_type(x, y)) * 2
+        assert torch.result_type(x, 3.5) == torch.result_type(3.5, y) == common
+        return x.to(common) + y.sum()
+
+
+def test_answered_questions(tmp_path):
+    x, y = torch.arange(4), torch.rand(3)
+    program = export(Asks(), (x, y), strict=False)
+    asked = {str(n.target) for n in program.graph.nodes}
+    assert {"aten.promote_types.default", "aten.can_cast.default", "aten.is_same_size.default", "aten.result_type.Tensor", "aten.result_type.Scalar",
+            "aten.result_type.Scalar_Tensor"} <= asked
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy(), y.numpy()], [Asks()(x, y).numpy()])])

@@ -105,6 +105,7 @@ static bool is_kind(Value v, char kind)
     case 'T': return t == V_TENSOR;
     case 'D': return t == V_DEVICE;
     case 'e': return t == V_ENUM;
+    case 'y': return t == V_DTYPE || t == V_INT;
     case '*': return true;
     }
     return false;

@@ -25,6 +25,7 @@ typedef bool (*BuiltinFn)(Builtin *b, Value *out);
  *     i I  int                b B  bool              f  float      c  complex    s  str
  *     n N  int, float, bool   C    the same, or complex            D  device     e  enum
  *     l    list               d    dict              t  tuple      T  tensor     *  anything
+ *     y    dtype: that of a .pt2, or the int that TorchScript has for it
  *
  * A letter and '?' takes None too; behind '|' arguments may be missing (they read as None); a last
  * '+' takes any number more. */

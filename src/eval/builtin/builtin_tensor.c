@@ -221,15 +221,29 @@ static bool is_nonzero(Builtin *b, Value *out)
     return builtin_call(b->ev, str_of(b->cx, "aten::Bool"), &arg, 1, out) == DONE;
 }
 
+/* An argument of kind 'y'; DT_NONE: no type has this number. */
+static DType type_given(const Builtin *b, size_t i)
+{
+    Value v = b->arg[i].v;
+    return v.tag == V_DTYPE ? v.dtype : dtype_of_c10(v.i, NULL);
+}
+
+/* What stands for a type in the file that the arguments come from. */
+static Value type_value(const Builtin *b, DType t)
+{
+    if (b->arg[0].v.tag == V_DTYPE)
+        return (Value){ .tag = V_DTYPE, .dtype = t };
+    return val_int(dtype_to_c10(t));
+}
+
 static bool promote(Builtin *b, Value *out)
 {
-    DType x = dtype_of_c10(b->arg[0].v.i, NULL);
-    DType y = dtype_of_c10(b->arg[1].v.i, NULL);
-    int64_t code = x && y ? dtype_to_c10(promote_types(x, y)) : -1;
-    *out = val_int(code);
-    return code >= 0 ||
-        builtin_fail(b, "the types %lld and %lld have no common one", (long long)b->arg[0].v.i,
-                     (long long)b->arg[1].v.i);
+    DType x = type_given(b, 0);
+    DType y = type_given(b, 1);
+    if (!x || !y || dtype_to_c10(promote_types(x, y)) < 0)
+        return builtin_fail(b, "promote_types() of an unknown type");
+    *out = type_value(b, promote_types(x, y));
+    return true;
 }
 
 /* An operand of result_type: a tensor or a number; TorchScript hands a bool over as an int. */
@@ -272,8 +286,8 @@ static int category(DType t)
 
 static bool can_cast(Builtin *b, Value *out)
 {
-    DType from = dtype_of_c10(b->arg[0].v.i, NULL);
-    DType to = dtype_of_c10(b->arg[1].v.i, NULL);
+    DType from = type_given(b, 0);
+    DType to = type_given(b, 1);
     if (!from || !to)
         return builtin_fail(b, "can_cast() of an unknown type");
     *out = val_bool(category(from) <= category(to));
@@ -440,6 +454,8 @@ static bool no_hash(Builtin *b, Value *out)
 }
 
 #define ROW(op, k, f) { .name = op, .kinds = k, .fn = f }
+#define OPERANDS_ROW(n) \
+    { .name = "aten::result_type", .kinds = "**", .fn = type_of_operands, .names = n }
 #define FALSE_ROW(op) { .name = op, .kinds = "+", .fn = answer_false }
 
 const BuiltinRow builtin_tensors[] = {
@@ -458,7 +474,7 @@ const BuiltinRow builtin_tensors[] = {
       .kinds = "T|I",
       .fn = is_contiguous,
       .names = "self,memory_format" },
-    ROW("aten::is_same_size", "TT", same_size),
+    { .name = "aten::is_same_size", .kinds = "TT", .fn = same_size, .names = "self,other" },
     ROW("aten::element_size", "T", element_size),
     ROW("prim::itemsize", "T", element_size),
     ROW("prim::nbytes", "T", nbytes),
@@ -491,9 +507,11 @@ const BuiltinRow builtin_tensors[] = {
     ROW("prim::name", "T", answer_none),
     { .name = "aten::q_scale", .kinds = "T", .fn = quant_number, .datum = 0 },
     { .name = "aten::q_zero_point", .kinds = "T", .fn = quant_number, .datum = 1 },
-    ROW("aten::promote_types", "II", promote),
-    ROW("aten::can_cast", "II", can_cast),
-    ROW("aten::result_type", "**", type_of_operands),
+    { .name = "aten::promote_types", .kinds = "yy", .fn = promote, .names = "type1,type2" },
+    { .name = "aten::can_cast", .kinds = "yy", .fn = can_cast, .names = "from_,to" },
+    OPERANDS_ROW("tensor,other"),
+    OPERANDS_ROW("scalar,tensor"),
+    OPERANDS_ROW("scalar1,scalar2"),
     ROW("aten::_list_to_tensor", "l", list_to_tensor),
     ROW("aten::_tensor_to_list", "T", tensor_to_list),
 
