@@ -273,7 +273,7 @@ class Export:
         told = self.told_shapes(arguments)
         if autocasts():
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
-        with self.mode(model), torch.no_grad():
+        with self.mode(model), buffers_kept(model), torch.no_grad():
             program = shapes.exported(model, example, arguments, told)
         return program, shapes.names_of_sizes(program, arguments, told)
 

@@ -164,16 +164,24 @@ KEPT_BYTES = 256 << 20                                  # of all buffers: the la
 
 @contextlib.contextmanager
 def buffers_kept(model):
-    """Behind a run of the model its buffers are the tensors that they were, with the values that they had: what the file begins with."""
+    """Behind a run of the model its buffers, and tensors that are its modules' plain attributes, are those that they were, with the values that
+    they had: what the file begins with."""
     modules = model.modules() if isinstance(model, torch.nn.Module) else ()
-    named = [(m, name, t) for m in modules for name, t in m.named_buffers(recurse=False)]
-    copies = copies_of([t for _, _, t in named])
-    held = [(m, name, t, copies.get(id(t))) for m, name, t in named]
+    places = [place for m in modules for place in places_of_tensors(m)]
+    copies = copies_of([t for _, _, t in places])
+    held = [(holder, name, t, copies.get(id(t))) for holder, name, t in places]
     later(put_back_buffers, held)
     try:
         yield
     finally:
         put_back_buffers(held)
+
+
+def places_of_tensors(module):
+    """[(the dict that holds it, or a scripted module, name, tensor)]"""
+    if isinstance(module, torch.jit.ScriptModule):
+        return [(module, name, t) for name, t in module.named_buffers(recurse=False)]
+    return [(holder, name, t) for holder in (module._buffers, vars(module)) for name, t in holder.items() if isinstance(t, torch.Tensor)]
 
 
 def copies_of(tensors):
@@ -199,12 +207,14 @@ def size_of(t):
 def put_back_buffers(held):
     """Empties `held`, and with it the copies. torch's own count of writes does not know of all, as those of a batch norm."""
     while held:
-        module, name, t, before = held[-1]
+        holder, name, t, before = held[-1]
         with torch.inference_mode(t.is_inference()), torch.no_grad():
             if before is not None and not torch.equal(t, before):
                 t.copy_(before)
-        if getattr(module, name) is not t:
-            setattr(module, name, t)
+        if isinstance(holder, dict):
+            holder[name] = t
+        elif getattr(holder, name) is not t:
+            setattr(holder, name, t)
         held.pop()
 
 

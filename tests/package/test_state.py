@@ -60,6 +60,35 @@ def test_buffers_are_as_before(make, options):
     numpy.testing.assert_array_equal(run(models[0], ROWS)[0], net(ROWS))
 
 
+class Attribute(torch.nn.Module):
+    """A tensor that is no buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.n = torch.zeros(1)
+
+    def forward(self, x):
+        self.n += 1
+        return x + self.n
+
+
+class ReplacedAttribute(Attribute):
+    def forward(self, x):
+        self.n = self.n + 1
+        return x + self.n
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("make", [Attribute, ReplacedAttribute])
+def test_tensors_of_a_module_are_as_before(make, options):
+    net = make()
+    held = net.n
+    models = [exported(net, (ROWS,), **options), exported(net, (ROWS,), verify=True, **options)]
+    assert models[0] == models[1] and net.n is held and held == 0
+    numpy.testing.assert_array_equal(run(models[0], ROWS)[0], net(ROWS))
+
+
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("options", ROADS)
 def test_buffers_are_as_before_an_error(options):
