@@ -270,7 +270,9 @@ class Export:
         self.call_of = of_signature(signature_of(model), self.positional, self.named)
         example = shapes.told_apart((self.positional, self.named))
         arguments = shapes.arguments_of(model, *example)
-        told = self.told_shapes(arguments)
+        if hasattr(s.dynamic_shapes, "dynamic_shapes"):                 # a ShapesCollection, or AdditionalInputs
+            s.dynamic_shapes = s.dynamic_shapes.dynamic_shapes(model, *example)
+        told = self.told_shapes(arguments, shapes.places_of(model, arguments))
         if autocasts():
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
         with self.mode(model), buffers_kept(model), torch.no_grad():
@@ -281,17 +283,15 @@ class Export:
         """The caller's names of the sizes that are dynamic in the ExportedProgram at hand."""
         arguments = shapes.arguments_of_program(self.s.model)
         self.call_of = Call(list(arguments), {}, tuple(arguments.values()), {})
-        told = self.told_shapes(arguments)
+        told = self.told_shapes(arguments, list(arguments))
         for path, axis, size in shapes.fixed_sizes(self.s.model, arguments, told):
             warn("dimension %d of %s is %d in the program: torch.export.export opens it, with dynamic_shapes" % (axis, path, size))
         return shapes.names_of_sizes(self.s.model, arguments, told)
 
-    def told_shapes(self, arguments):
-        """dynamic_shapes, or what dynamic_axes says in its terms."""
-        if not self.s.dynamic_shapes:
-            return self.shapes_of_axes(arguments)
-        shapes.check(arguments, self.s.dynamic_shapes)
-        return self.s.dynamic_shapes
+    def told_shapes(self, arguments, names):
+        """{argument: its shapes}, of dynamic_shapes or of what dynamic_axes says in its terms. names: of the arguments, by place."""
+        told = self.s.dynamic_shapes
+        return shapes.by_argument(names, told) if told else self.shapes_of_axes(arguments)
 
     def shapes_of_axes(self, arguments):
         s = self.s

@@ -10,8 +10,19 @@ from . import axes
 
 
 def arguments_of(model, args, keywords):
-    """{parameter of forward: value}, as torch.export counts arguments: *args is one of them, **kwargs another."""
-    return inspect.signature(model.forward).bind(*args, **keywords).arguments
+    """{parameter of forward: value}, as torch.export counts arguments: *args is one of them, **kwargs another. In the order that a program has:
+    by place, then by name as they were given."""
+    parameters = inspect.signature(model.forward).parameters
+    found = inspect.signature(model.forward).bind(*args, **keywords).arguments
+    others = [name for name in found if parameters[name].kind == inspect.Parameter.VAR_KEYWORD]
+    by_name = [name for name in keywords if name in found and name not in others]
+    by_place = [name for name in found if name not in by_name and name not in others]
+    return {name: found[name] for name in by_place + by_name + others}
+
+
+def places_of(model, arguments):
+    """The names of the arguments in the order of forward's parameters."""
+    return [name for name in inspect.signature(model.forward).parameters if name in arguments]
 
 
 def told_apart(example):
@@ -25,20 +36,16 @@ def told_apart(example):
     return torch.utils._pytree.tree_map(leaf, example)
 
 
-def check(arguments, shapes):
-    """dynamic_shapes goes by name, or by place. What it says of an argument that is not there would be lost."""
+def by_argument(names, shapes):
+    """{argument: its shapes}: dynamic_shapes goes by name, or by place. What it says of an argument that is not there would be lost."""
     if not isinstance(shapes, (dict, tuple, list)):
         raise TypeError("dynamic_shapes is a dict, tuple or list, not %r" % (shapes,))
-    unknown = [name for name in shapes if name not in arguments] if isinstance(shapes, dict) else []
+    unknown = [name for name in shapes if name not in names] if isinstance(shapes, dict) else []
     if unknown:
-        raise ValueError("dynamic_shapes: forward is given no argument %s, only %s" % (unknown[0], ", ".join(arguments)))
-    if len(shapes) > len(arguments):
-        raise ValueError("dynamic_shapes tells of %d arguments, forward is given %d" % (len(shapes), len(arguments)))
-
-
-def by_argument(arguments, shapes):
-    """{argument: its shapes}"""
-    return dict(shapes) if isinstance(shapes, dict) else dict(zip(arguments, shapes))
+        raise ValueError("dynamic_shapes: forward is given no argument %s, only %s" % (unknown[0], ", ".join(names)))
+    if len(shapes) > len(names):
+        raise ValueError("dynamic_shapes tells of %d arguments, forward is given %d" % (len(shapes), len(names)))
+    return dict(shapes) if isinstance(shapes, dict) else dict(zip(names, shapes))
 
 
 def mapped(value, shape, do, path):
@@ -52,8 +59,7 @@ def mapped(value, shape, do, path):
 
 
 def mapped_arguments(arguments, shapes, do):
-    told = by_argument(arguments, shapes or ())
-    return {name: mapped(value, told.get(name), do, name) for name, value in arguments.items()}
+    return {name: mapped(value, (shapes or {}).get(name), do, name) for name, value in arguments.items()}
 
 
 def without_names(arguments, shapes):

@@ -126,6 +126,23 @@ def test_names_of_sizes_that_are_computed_of_one_another():
     assert sizes(program(Both(), (ROWS, ROWS), dynamic_shapes={"x": {0: 2 * n}, "y": None})) == {"x": ["2*n", 3], "y": [4, 3]}
 
 
+def test_names_go_with_the_arguments_in_any_order():
+    """A program has its arguments in the order in which they were given."""
+    shapes = {"x": {0: "rows", 1: None}, "y": {0: "others", 1: None}}
+    model = program(Both(), (), kwargs={"y": torch.randn(5, 3), "x": ROWS}, dynamic_shapes=shapes, verify=True)
+    assert sizes(model) == {"y": ["others", 3], "x": ["rows", 3]}
+    axes = {"p": {0: "others"}, "q": {0: "rows"}}
+    model = program(Both(), (), kwargs={"y": torch.randn(5, 3), "x": ROWS}, input_names=["p", "q"], dynamic_axes=axes, verify=True)
+    assert sizes(model) == {"p": ["others", 3], "q": ["rows", 3]} and names(model.graph.output) == ["output.0", "output.1"]
+
+
+def test_collections_of_shapes():
+    found = torch.export.ShapesCollection()
+    x, y = ROWS + 1, ROWS + 2
+    found[x] = {0: torch.export.Dim("rows")}
+    assert sizes(program(Both(), (x, y), dynamic_shapes=found)) == {"x": ["rows", 3], "y": [4, 3]}
+
+
 def test_open_numbers():
     class Scaled(torch.nn.Module):
         def forward(self, x, k):
