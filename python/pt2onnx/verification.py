@@ -61,6 +61,8 @@ def leaves_in(value):
     elif not isinstance(value, (tuple, list)):
         leaves = torch.utils._pytree.tree_flatten(value)[0]             # a container that the user has registered
         value = value if len(leaves) == 1 and leaves[0] is value else leaves
+    if not hasattr(value, "__iter__"):
+        raise TypeError("an argument or result of type %s is no tensor, number or text, and no container of them" % type(value).__name__)
     return [leaf for item in value for leaf in leaves_in(item)]
 
 

@@ -94,6 +94,12 @@ def test_bfloat16_is_not_verified(options):
         pt2onnx.export(lambda x: x * 2, (ROWS.bfloat16(),), verify=True, **options)
 
 
+@pytest.mark.parametrize("value", [1j, object(), len])
+def test_what_is_no_argument_is_named(value):
+    with pytest.raises(TypeError, match="%s is no tensor, number or text, and no container of them" % type(value).__name__):
+        pt2onnx.export(lambda x, y: x, (ROWS, value))
+
+
 class ListAndMaybe(torch.nn.Module):
     def forward(self, x) -> Tuple[List[torch.Tensor], Optional[torch.Tensor]]:
         some: Optional[torch.Tensor] = None
