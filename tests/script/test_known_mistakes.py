@@ -1,0 +1,104 @@
+"""Mistakes that are known and not mended yet, each by its smallest program; docs/limits.md names them too. Whoever mends one sees its test
+pass, which fails the run: the program then moves to the tests of its subject, and its line leaves docs/limits.md and docs/zh-CN/limits.md."""
+from typing import List, Optional
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from scripted import same, save
+from test_state import steps
+
+known = pytest.mark.xfail(strict=True, reason="docs/limits.md")
+OPEN = ("-i", "x:float32[N]")
+
+
+class BoundInALoop(nn.Module):
+    """kept is x from the first iteration on, so it has what later ones write."""
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                kept = x
+        result = x.sum() * 0
+        if kept is not None:
+            result = kept.sum()
+        return result
+
+
+class ItemOfAnotherLength(nn.Module):
+    """The place is known to the running model alone. stacked_op and stacked_parts_op call each other until the stack ends."""
+    def forward(self, x):
+        lists: List[List[int]] = [[1], [2]]
+        lists[int(x.sum())] = [1, 2]
+        return len(lists[0])
+
+
+class InsertsAnotherLength(nn.Module):
+    def forward(self, x):
+        lists: List[List[int]] = [[1], [2]]
+        lists.insert(int(x.sum()), [1, 2])
+        return len(lists[0])
+
+
+@known
+@pytest.mark.parametrize("module", [BoundInALoop, ItemOfAnotherLength, InsertsAnotherLength])
+def test_a_run(module, tmp_path):
+    same(module(), tmp_path, [(torch.tensor([0., 1.]),)], *OPEN)
+
+
+class ItemOfAListThatGrows(nn.Module):
+    """From the second run on kept is the first item, which a run writes to."""
+    items: List[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.items = [torch.zeros(2), torch.ones(2)]
+        self.register_buffer("kept", torch.ones(2))
+
+    def forward(self, x):
+        self.kept.add_(x)
+        self.items.append(x)
+        self.kept = self.items[0]
+        return self.items[0].sum()
+
+
+class OneAfterTwoRuns(nn.Module):
+    """older is what newer was, and newer the item: two runs later they are one."""
+    items: List[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.items = [torch.zeros(2)]
+        self.register_buffer("newer", torch.ones(2))
+        self.register_buffer("older", torch.zeros(2))
+
+    def forward(self, x):
+        self.older.copy_(x)
+        self.older = self.newer
+        self.newer = self.items[0]
+        return self.items[0].sum()
+
+
+class NoneWhereItIsNone(nn.Module):
+    kept: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.kept = None
+
+    def forward(self, x):
+        if self.kept is None:
+            self.kept = None
+        result = x.sum()
+        if self.kept is None:
+            result = result + 5
+        self.kept = x
+        return result
+
+
+@known
+@pytest.mark.parametrize("module", [ItemOfAListThatGrows, OneAfterTwoRuns, NoneWhereItIsNone])
+def test_runs(module, tmp_path):
+    steps(save(module(), tmp_path), tmp_path, [(torch.tensor([1., 2.]),), (torch.tensor([1., 0.]),), (torch.tensor([2., 2.]),)], ("-i", "x:float32[2]"))
