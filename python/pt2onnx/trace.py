@@ -108,17 +108,40 @@ def trace(model, args, counted=False):
     names = set(model.state_dict())
     torch.jit._trace._trace_module_map = paths
     try:
-        with constants_of_their_time(), buffers_kept(model):
+        with constants_of_their_time(), buffers_kept(model) as written:
             graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     finally:
         torch.jit._trace._trace_module_map = before
     if set(model.state_dict()) != names:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
+    check_written(written, dict(model.named_buffers()), prefix)
     scopes = inlined(graph)
     spread_by_copy(graph)
     torch._C._jit_pass_dce(graph)
     weights = torch.jit._unique_state_dict(model, keep_vars=True)
     return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes
+
+
+def check_written(written, buffers, prefix):
+    """Each buffer is a tensor of its own in the model: what is written to one would not be seen in another that shares its memory."""
+    for t in written:
+        sharing = [plain(name, prefix) for name, b in buffers.items() if type(b) is torch.Tensor and overlap(t, b)]
+        if len(sharing) > 1:
+            raise RuntimeError("the buffers %s share memory, and forward writes to it: ONNX has no such tensors; make one a copy of the other"
+                               % " and ".join(sharing[:2]))
+
+
+def overlap(a, b):
+    (a_from, a_to), (b_from, b_to) = span(a), span(b)
+    return a_from < b_to and b_from < a_to
+
+
+def span(t):
+    """The addresses from its first byte to behind its last."""
+    if not t.numel() or t.layout != torch.strided:
+        return 0, 0
+    last = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride()))
+    return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
 
 
 def spread_by_copy(graph):

@@ -165,16 +165,17 @@ KEPT_BYTES = 256 << 20                                  # of all buffers: the la
 @contextlib.contextmanager
 def buffers_kept(model):
     """Behind a run of the model its buffers, and tensors that are its modules' plain attributes, are those that they were, with the values that
-    they had: what the file begins with."""
+    they had: what the file begins with. Gives a list that has, behind it, the tensors that were written to."""
     modules = model.modules() if isinstance(model, torch.nn.Module) else ()
     places = [place for m in modules for place in places_of_tensors(m)]
     copies = copies_of([t for _, _, t in places])
     held = [(holder, name, t, copies.get(id(t))) for holder, name, t in places]
-    later(put_back_buffers, held)
+    written = []
+    later(put_back_buffers, held, written)
     try:
-        yield
+        yield written
     finally:
-        put_back_buffers(held)
+        put_back_buffers(held, written)
 
 
 def places_of_tensors(module):
@@ -204,13 +205,14 @@ def size_of(t):
 
 
 @undisturbed
-def put_back_buffers(held):
-    """Empties `held`, and with it the copies. torch's own count of writes does not know of all, as those of a batch norm."""
+def put_back_buffers(held, written):
+    """Empties `held`, and with it the copies; adds to `written`. torch's own count of writes does not know of all, as those of a batch norm."""
     while held:
         holder, name, t, before = held[-1]
         with torch.inference_mode(t.is_inference()), torch.no_grad():
             if before is not None and not torch.equal(t, before):
                 t.copy_(before)
+                written.append(t)
         if isinstance(holder, dict):
             holder[name] = t
         elif getattr(holder, name) is not t:

@@ -60,6 +60,23 @@ def test_buffers_are_as_before(make, options):
     numpy.testing.assert_array_equal(run(models[0], ROWS)[0], net(ROWS))
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", [lambda t: t[:2], lambda t: t.t(), lambda t: t.detach()])
+def test_buffers_that_share_memory_and_are_written_to_are_refused(part):
+    """Each is a tensor of its own in the model: what is written to one would not be seen in the other."""
+    class Shared(Rows):
+        def __init__(self, writes=True):
+            super().__init__()
+            self.register_buffer("view", part(self.memory))
+            self.writes = writes
+
+        def forward(self, x):
+            return (super().forward(x) if self.writes else x + self.memory.sum()) + self.view.sum()
+    with pytest.raises(RuntimeError, match="the buffers memory and view share memory, and forward writes to it"):
+        exported(Shared(), (ROWS,))
+    exported(Shared(writes=False), (ROWS,), verify=True)
+
+
 class Attribute(torch.nn.Module):
     """A tensor that is no buffer."""
 
@@ -125,7 +142,7 @@ def test_large_buffers_are_not_copied(monkeypatch):
     net = Rows()
     net.register_buffer("table", torch.zeros(100))
     held = []
-    monkeypatch.setattr("pt2onnx.turns.put_back_buffers", lambda found: held.extend((name, copy is not None) for _, name, _, copy in found))
+    monkeypatch.setattr("pt2onnx.turns.put_back_buffers", lambda found, written: held.extend((name, copy is not None) for _, name, _, copy in found))
     exported(net, (ROWS,))
     assert sorted(set(held)) == [("memory", True), ("n", True), ("table", False)]
 
