@@ -77,6 +77,17 @@ def by_place(signature, args, named):
     return tuple(args), keywords
 
 
+def told_apart(example, model):
+    """The example with no tensor in it twice, and none of the model's: torch takes two that are one for one, be it an argument or a weight."""
+    seen = {id(t) for t in [*model.parameters(), *model.buffers()]}
+
+    def leaf(value):
+        twice = isinstance(value, torch.Tensor) and id(value) in seen
+        seen.add(id(value))
+        return value.detach().clone().requires_grad_(value.requires_grad) if twice else value
+    return torch.utils._pytree.tree_map(leaf, example)
+
+
 class Keywords(torch.nn.Module):
     """forward(*positional, *keyword-only): torch's tracer takes no keywords."""
 

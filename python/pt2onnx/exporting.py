@@ -16,7 +16,7 @@ import warnings
 import torch
 
 from . import _capi, axes, programs, registry, scripts, shapes
-from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of
+from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of, told_apart
 from .calls import Call, of_signature
 from .files import WEIGHTS, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
@@ -163,7 +163,7 @@ class Export:
             self.needs_trace()
             return self.from_quantized(path, args, keywords)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
-        everything = args + tuple(keywords.values())
+        everything = told_apart(args + tuple(keywords.values()), s.model)
         self.positional, self.named = args, keywords
         self.call_of = of_signature(signature_of(s.model), args, keywords)
         with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without
@@ -268,7 +268,7 @@ class Export:
         model = s.model if isinstance(s.model, torch.nn.Module) else Function(s.model)
         self.positional, self.named = divided(signature_of(model), as_tuple(s.args), s.kwargs)
         self.call_of = of_signature(signature_of(model), self.positional, self.named)
-        example = shapes.told_apart((self.positional, self.named))
+        example = told_apart((self.positional, self.named), model)
         arguments = shapes.arguments_of(model, *example)
         if hasattr(s.dynamic_shapes, "dynamic_shapes"):                 # a ShapesCollection, or AdditionalInputs
             s.dynamic_shapes = s.dynamic_shapes.dynamic_shapes(model, *example)

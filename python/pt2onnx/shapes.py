@@ -25,17 +25,6 @@ def places_of(model, arguments):
     return [name for name in inspect.signature(model.forward).parameters if name in arguments]
 
 
-def told_apart(example):
-    """The example with no tensor in it twice: torch.export takes two arguments that are one tensor for one argument."""
-    seen = set()
-
-    def leaf(value):
-        twice = isinstance(value, torch.Tensor) and id(value) in seen
-        seen.add(id(value))
-        return value.clone() if twice else value
-    return torch.utils._pytree.tree_map(leaf, example)
-
-
 def by_argument(names, shapes):
     """{argument: its shapes}: dynamic_shapes goes by name, or by place. What it says of an argument that is not there would be lost."""
     if not isinstance(shapes, (dict, tuple, list)):

@@ -328,6 +328,24 @@ def test_missing_arguments_are_named():
         exported(Sum(), (ROWS,))
 
 
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}][:1 + TORCH_2], ids=["traced", "exported"][:1 + TORCH_2])
+@pytest.mark.parametrize("name", ["w", "b"])
+def test_an_example_that_is_a_weight_is_an_input_all_the_same(options, name):
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.randn(2, 3))
+            self.register_buffer("b", torch.randn(2, 3))
+
+        def forward(self, x, *, y):
+            return x * self.w + self.b * y
+    net = Own()
+    own = getattr(net, name)
+    model = pt2onnx.export(net, (own,), kwargs={"y": own}, verify=True, **options).model_proto
+    want = net(ROWS, y=ROWS + 1).detach()
+    numpy.testing.assert_allclose(run(model, ROWS, ROWS + 1)[0], want, rtol=1e-5)
+
+
 def test_arguments_that_are_given_twice_are_refused():
     with pytest.raises(TypeError, match="given the argument x twice"):
         exported(Sum(), (ROWS, 2), kwargs={"x": ROWS})
