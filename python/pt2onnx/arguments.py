@@ -77,14 +77,24 @@ def by_place(signature, args, named):
     return tuple(args), keywords
 
 
+def copied(example):
+    """The example as tensors that nothing else knows: a trace takes a weight, or a tensor of a function's surroundings, that is one with an
+    argument for that argument."""
+    return torch.utils._pytree.tree_map(lambda value: copy_of(value) if isinstance(value, torch.Tensor) else value, example)
+
+
+def copy_of(t):
+    return t.detach().clone().requires_grad_(t.requires_grad)
+
+
 def told_apart(example, model):
-    """The example with no tensor in it twice, and none of the model's: torch takes two that are one for one, be it an argument or a weight."""
+    """The example with no tensor in it twice, and none of the model's: torch.export takes two that are one for one."""
     seen = {id(t) for t in [*model.parameters(), *model.buffers()]}
 
     def leaf(value):
         twice = isinstance(value, torch.Tensor) and id(value) in seen
         seen.add(id(value))
-        return value.detach().clone().requires_grad_(value.requires_grad) if twice else value
+        return copy_of(value) if twice else value
     return torch.utils._pytree.tree_map(leaf, example)
 
 

@@ -16,7 +16,7 @@ import warnings
 import torch
 
 from . import _capi, axes, programs, registry, scripts, shapes
-from .arguments import Function, Keywords, arrange, as_tuple, divided, leaves, plain, prefix_of, signature_of, told_apart
+from .arguments import Function, Keywords, arrange, as_tuple, copied, divided, leaves, plain, prefix_of, signature_of, told_apart
 from .calls import Call, of_signature
 from .files import WEIGHTS, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
@@ -163,7 +163,7 @@ class Export:
             self.needs_trace()
             return self.from_quantized(path, args, keywords)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
-        everything = told_apart(args + tuple(keywords.values()), s.model)
+        everything = copied(args + tuple(keywords.values()))
         self.positional, self.named = args, keywords
         self.call_of = of_signature(signature_of(s.model), args, keywords)
         with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without
@@ -209,7 +209,7 @@ class Export:
         if keywords:
             raise RuntimeError("a quantised model takes positional arguments only, not %s" % ", ".join(keywords))
         with self.mode(self.s.model), buffers_kept(self.s.model), torch.no_grad():
-            self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, args), args, None
+            self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, copied(args)), args, None
         self.from_script(path)
 
     def from_script(self, path):

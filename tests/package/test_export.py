@@ -346,6 +346,16 @@ def test_an_example_that_is_a_weight_is_an_input_all_the_same(options, name):
     numpy.testing.assert_allclose(run(model, ROWS, ROWS + 1)[0], want, rtol=1e-5)
 
 
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}][:1 + TORCH_2], ids=["traced", "exported"][:1 + TORCH_2])
+def test_an_example_that_forward_knows_otherwise_is_an_input_all_the_same(options):
+    """As a tensor of a function's surroundings, or a plain attribute."""
+    held = torch.randn(2, 3)
+    net = torch.nn.Identity()
+    net.held = held
+    for model in (lambda x: x * held, lambda x: net(x) * net.held):
+        agrees(pt2onnx.export(model, (held,), **options).model_proto, model, ROWS)
+
+
 def test_arguments_that_are_given_twice_are_refused():
     with pytest.raises(TypeError, match="given the argument x twice"):
         exported(Sum(), (ROWS, 2), kwargs={"x": ROWS})
