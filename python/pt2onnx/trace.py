@@ -333,7 +333,8 @@ class Record:
     def body(self, n, outer):
         """The nodes that a Function's forward has recorded, with its inputs and outputs those of the call."""
         if "Subgraph" not in n.attributeNames() or not uses_inputs(n.g("Subgraph")):
-            raise Opaque("Couldn't export Python operator %s" % n.pyname())
+            raise Opaque("Couldn't export Python operator %s: its forward computes outside of torch, of which a trace has nothing; a static method "
+                         "`symbolic` of the Function says what it is in ONNX" % n.pyname())
         inner = n.g("Subgraph")
         self.graphs += 1
         scope = self.graphs
