@@ -110,6 +110,39 @@ class Keywords(torch.nn.Module):
         return self._model(*args[:self._n], **dict(zip(self._names, args[self._n:])))
 
 
+class Structured(torch.nn.Module):
+    """forward(*leaves): torch's tracer makes plain tuples of named ones, and knows no containers that users have registered."""
+
+    def __init__(self, model, example):
+        """example: the arguments by place. `leaves`: those of them that the tracer is given."""
+        super().__init__()
+        values, self._spec = torch.utils._pytree.tree_flatten(example)
+        self._model, self._values = model, [None if is_traced(v) else v for v in values]
+        self.training = getattr(model, "training", False)
+        self._places = [i for i, v in enumerate(values) if is_traced(v)]
+        self.leaves = tuple(values[i] for i in self._places)
+
+    def forward(self, *leaves):
+        values = list(self._values)
+        for i, leaf in zip(self._places, leaves):
+            values[i] = leaf
+        return self._model(*torch.utils._pytree.tree_unflatten(values, self._spec))
+
+
+def is_traced(value):
+    return isinstance(value, (torch.Tensor, bool, int, float))
+
+
+def has_structure(value):
+    """Is there a container that is more than a tuple, list or dict?"""
+    if type(value) in (tuple, list):
+        return any(map(has_structure, value))
+    if type(value) is dict:
+        return any(map(has_structure, value.values()))
+    leaves = torch.utils._pytree.tree_flatten(value)[0]
+    return not (len(leaves) == 1 and leaves[0] is value)
+
+
 class Function(torch.nn.Module):
     """A callable as a module, with the callable's own signature; a method of a module has that module's weights."""
 
@@ -123,7 +156,7 @@ class Function(torch.nn.Module):
 
 def prefix_of(model):
     """What names of modules and weights begin with for our wrappers' sake."""
-    inner = getattr(model, "_model", None) if isinstance(model, (Keywords, Function)) else None
+    inner = getattr(model, "_model", None) if isinstance(model, (Keywords, Structured, Function)) else None
     return "_model." + prefix_of(inner) if inner is not None else ""
 
 

@@ -16,7 +16,8 @@ import warnings
 import torch
 
 from . import _capi, axes, programs, registry, scripts, shapes
-from .arguments import Function, Keywords, arrange, as_tuple, copied, divided, leaves, plain, prefix_of, signature_of, told_apart
+from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copied, divided, has_structure, leaves, plain, prefix_of, signature_of,
+                        told_apart)
 from .calls import Call, of_signature
 from .files import WEIGHTS, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
@@ -164,6 +165,9 @@ class Export:
             return self.from_quantized(path, args, keywords)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = copied(args + tuple(keywords.values()))
+        if has_structure(everything):
+            model = Structured(model, everything)
+            everything = model.leaves
         self.positional, self.named = args, keywords
         self.call_of = of_signature(signature_of(s.model), args, keywords)
         with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without

@@ -1,4 +1,6 @@
 """pt2onnx.export: what it takes, what it returns, names, sizes, modes. Operators are tested elsewhere (tests/ops)."""
+import collections
+import dataclasses
 import functools
 import io
 import math
@@ -38,6 +40,12 @@ class Sum(torch.nn.Module):
     def forward(self, x, n, k=2.5, *, z=None):
         y = x * n + k
         return {"y": y if z is None else y + z, "more": [x * 2, None]}
+
+
+def checked_result(model, args, **options):
+    found = pt2onnx.export(model, args, **options).model_proto
+    onnx.checker.check_model(found)
+    return found
 
 
 IMAGE = torch.randn(1, 3, 10, 10)
@@ -354,6 +362,43 @@ def test_an_example_that_forward_knows_otherwise_is_an_input_all_the_same(option
     net.held = held
     for model in (lambda x: x * held, lambda x: net(x) * net.held):
         agrees(pt2onnx.export(model, (held,), **options).model_proto, model, ROWS)
+
+
+Two = collections.namedtuple("Two", "a b")
+
+
+class OfTwo(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(3, 4)
+
+    def forward(self, x, two, *, more=None):
+        y = self.fc(two.a) - self.fc(two.b[0]) * x
+        return y if more is None else y + more.a
+
+
+@pytest.mark.parametrize("kwargs", [None, {"more": Two(torch.ones(4), None)}])
+def test_named_tuples_stay_named(kwargs):
+    """torch's tracer makes plain tuples of them."""
+    args = ROWS[:, :1], Two(ROWS, [ROWS + 1, "text", None])
+    model = checked_result(OfTwo(), args, kwargs=kwargs, verify=True)
+    assert weights(model)[0] == "fc.weight" and len(model.graph.input) == (3 if kwargs is None else 4)
+    assert model.graph.node[0].name.startswith("/fc/")
+
+
+@dataclasses.dataclass
+class Pair:
+    a: torch.Tensor
+    b: list
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}], ids=["traced", "exported"])
+def test_containers_that_users_register(options):
+    if Pair not in torch.utils._pytree.SUPPORTED_NODES:
+        torch.export.register_dataclass(Pair, serialized_type_name="test_export.Pair")
+    model = checked_result(OfTwo(), (ROWS[:, :1], Pair(ROWS, [ROWS + 1])), input_names=["x", "a", "b"], verify=True, **options)
+    assert names(model.graph.input) == ["x", "a", "b"]
 
 
 def test_arguments_that_are_given_twice_are_refused():
