@@ -3,6 +3,7 @@
  * In the order in which it counts, n being the size that the trace's example had:
  *   rows       constant positions 0 to n - 1 of it are read, or written, at one line
  *   broadcast  it meets a size of 2 or more: it is that, or 1 (of any program)
+ *   a shape    view(n, -1) of it: the numbers line up for the example, and the rest takes it
  *   a number   sqrt(n) or log(n), where nothing else has n elements; a constant [2, n] of the
  *              example's shape; a turn by half of n
  *   an output  has n, and no output has the dynamic size
@@ -441,6 +442,96 @@ static void look_at_broadcast(struct Specialized *s, const Node *n)
     }
 }
 
+static void judge_broadcasts(struct Specialized *s)
+{
+    for (size_t i = 0; i < s->g->nodes.n; i++) {
+        const Node *n = s->g->nodes.at[i];
+        if (broadcasts(n) && is_live(s, n))
+            look_at_broadcast(s, n);
+    }
+}
+
+/* ---- shapes ---- */
+
+/* Elements that v had in the example before each axis, and in all. False: not known, or none. */
+static bool count_before(Ctx *cx, Ox v, int64_t *count)
+{
+    int64_t size;
+    count[0] = 1;
+    for (int axis = 0; axis < ox_rank(v); axis++) {
+        if (!dim_example(cx, ox_dim(v, axis), &size) || size < 1 || count[axis] > INT64_MAX / size)
+            return false;
+        count[axis + 1] = count[axis] * size;
+    }
+    return ox_rank(v) >= 0;
+}
+
+/* The size that was to stay dynamic and that an axis of v from `from` on, before `to`, grows with.
+ */
+static Asked *growing_in(struct Specialized *s, Ox v, int from, int to)
+{
+    for (int axis = from; axis < to; axis++) {
+        Dim d = ox_dim(v, axis);
+        int64_t then;
+        Asked *a = asked_in(s, d);
+        if (a && grows(s->cx, a, d) && dim_example(s->cx, a->size, &then) && then > 1)
+            return a;
+    }
+    return NULL;
+}
+
+static bool all_numbers(Ox v, int from, int to)
+{
+    for (int axis = from; axis < to; axis++)
+        if (!dim_known(ox_dim(v, axis), NULL))
+            return false;
+    return true;
+}
+
+/* [N, 24] becomes [2, 12*N]: the first axis of both had 2 elements in the example, but N is on the
+ * other side of it now. x is cut before axis j, y before axis i. */
+static void look_at_cut(struct Specialized *s, const Node *n, int j, int i)
+{
+    Ox x = n->in[0];
+    Ox y = n->out[0];
+    Asked *left = growing_in(s, x, 0, j);
+    Asked *right = growing_in(s, x, j, ox_rank(x));
+    Asked *a = NULL;
+    if (left && left != right && all_numbers(y, 0, i))
+        a = left;
+    else if (right && left != right && all_numbers(y, i, ox_rank(y)))
+        a = right;
+    if (!a || a->why)
+        return;
+    a->why = str_fmt(s->cx, "%s has the example's size in a shape, %s becomes %s",
+                     line_or(line_of(s->cx, n->at)), type_text(s->cx, x->type)->s,
+                     type_text(s->cx, y->type)->s);
+}
+
+/* Of each place where x and y can be cut, so that the example's parts had as many elements. */
+static void look_at_shape(struct Specialized *s, const Node *n)
+{
+    int64_t before_x[MAX_RANK + 1];
+    int64_t before_y[MAX_RANK + 1];
+    Ox x = n->in[0];
+    Ox y = n->out[0];
+    if (!count_before(s->cx, x, before_x) || !count_before(s->cx, y, before_y))
+        return;
+    for (int j = 1; j < ox_rank(x); j++)
+        for (int i = 1; i < ox_rank(y); i++)
+            if (before_x[j] == before_y[i])
+                look_at_cut(s, n, j, i);
+}
+
+static void judge_shapes(struct Specialized *s)
+{
+    for (size_t i = 0; i < s->g->nodes.n; i++) {
+        const Node *n = s->g->nodes.at[i];
+        if (node_is(n, "Reshape") && is_live(s, n))
+            look_at_shape(s, n);
+    }
+}
+
 /* ---- what has how many elements ---- */
 
 static void find_lengths(struct Specialized *s)
@@ -618,11 +709,11 @@ void specialized_report(Ctx *cx, Graph *g, bool traced)
     if (traced)
         find_rows(s);
     judge_rows(s);
-    for (size_t i = 0; i < g->nodes.n; i++)
-        if (broadcasts(g->nodes.at[i]) && is_live(s, g->nodes.at[i]))
-            look_at_broadcast(s, g->nodes.at[i]);
-    if (traced)
+    judge_broadcasts(s);
+    if (traced) {
+        judge_shapes(s);
         judge_trace(s);
+    }
     for (size_t i = 0; i < s->asked.n; i++)
         tell(cx, s->asked.at[i].val, traced);
 }

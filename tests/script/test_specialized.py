@@ -116,6 +116,10 @@ def pooled(x, bias):
     return torch.nn.functional.avg_pool1d(x, 3, 1, 1) * bias            # here
 
 
+def shared_out(x):
+    return x.view(-1, int(x.numel() / x.size(0)))       # here
+
+
 def counted(x):
     return torch.arange(int(x.shape[1]))
 
@@ -133,6 +137,7 @@ FIXED = [
     (half, "HERE rolls it by 3, half of 7; torch.jit.script"),
     (weight, "HERE combines it with a size of 7; give a fixed size"),
     (pooled, "HERE combines it with a size of 7; give a fixed size"),
+    (shared_out, "HERE has the example's size in a shape, float32[N,L] becomes float32[(N*L)//7,7]; torch.jit.script"),
     (counted, "dimension 0 of output 0 is 7 in every run; torch.jit.script"),
 ]
 
@@ -187,6 +192,18 @@ def test_a_batch_of_two_that_a_loop_goes_through(tmp_path, out):
     assert [f[:4] for f in found] == [("0", "N", "x", "2")], text
 
 
+def test_a_batch_that_windows_are_joined_to(tmp_path, out):
+    """What image models do: the batch is the number of windows by those of an image, which Python has computed. view() takes the rest for
+    another batch, and PyTorch itself gives wrong pixels."""
+    def joined(x):
+        windows = x.view(x.shape[0], 3, 2, 4, 6).transpose(2, 3).reshape(-1, 2, 6)
+        batch = int(windows.shape[0] / (3 * 4))
+        return windows.view(batch, 3, 4, 2, -1).transpose(2, 3).reshape(-1, 24, 6).flatten(1)               # here
+    found, text = notes(traced(joined, tmp_path, torch.rand(2, 24, 6)), out, "-i", "x:float32[N,24,6]")
+    assert [f[:4] for f in found] == [("0", "N", "x", "2")], text
+    assert found[0][4].startswith(line_in(joined, "# here") + " has the example's size in a shape, float32[12*N,2,6] becomes float32[2,3,4,2,3*N]; "), text
+
+
 class Scripted(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -237,7 +254,8 @@ def grown(x):
 
 
 RIGHT = [attention, positions, flipped, first_and_last, best, columns, grown, lambda x: x.mean(1),
-         lambda x: torch.nn.functional.interpolate(x, scale_factor=2), lambda x: x.cumsum(1) / x.shape[1], lambda x: torch.nn.functional.adaptive_avg_pool1d(x, 4)]
+         lambda x: x.reshape(-1, 8), lambda x: x.view(x.shape[0], x.shape[1], 2, -1), lambda x: x.reshape(x.shape[0], -1, 4), lambda x: x.flatten(1).unflatten(1, (-1, 2)),
+         lambda x: torch.nn.functional.group_norm(x.transpose(1, 2), 2), lambda x: torch.nn.functional.interpolate(x, scale_factor=2), lambda x: x.cumsum(1) / x.shape[1], lambda x: torch.nn.functional.adaptive_avg_pool1d(x, 4)]
 
 
 @pytest.mark.parametrize("length", [4, 8, 5])
