@@ -163,7 +163,7 @@ static Ox lower_airy_ai(Op *op)
         op, pick(op, is(op, size, INFINITY), num(op, NAN), value)); /* PyTorch's own answer there */
 }
 
-#define NO_DERIVATIVE       "self = \"PyTorch has none\""
+#define TORCH_HAS_NONE      "self = \"PyTorch has none\""
 #define BESSEL(fn, line, d) LOWER(fn, "int-to-float(self)", PLAIN, line, .derivative = (d))
 #define SCALED(fn, line, d) FAMILY(fn, 1, "int-to-float(self)", PLAIN, line, .derivative = (d))
 
@@ -181,20 +181,20 @@ OP_ROWS(bessel)
 {
     BESSEL(lower_i0, "aten::i0(Tensor self) -> Tensor", OF_I0);
     BESSEL(lower_i0, "aten::special_i0(Tensor self) -> Tensor", OF_I0);
-    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_i0, "aten::special_modified_bessel_i0(Tensor self) -> Tensor", TORCH_HAS_NONE);
     SCALED(lower_i0, "aten::special_i0e(Tensor self) -> Tensor", OF_I0E);
     BESSEL(lower_i1, "aten::special_i1(Tensor self) -> Tensor", OF_I1);
-    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_i1, "aten::special_modified_bessel_i1(Tensor self) -> Tensor", TORCH_HAS_NONE);
     SCALED(lower_i1, "aten::special_i1e(Tensor self) -> Tensor", OF_I1E);
-    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor", NO_DERIVATIVE);
-    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_k0, "aten::special_modified_bessel_k0(Tensor self) -> Tensor", TORCH_HAS_NONE);
+    BESSEL(lower_k1, "aten::special_modified_bessel_k1(Tensor self) -> Tensor", TORCH_HAS_NONE);
     FAMILY(lower_k0, 1, "int-to-float(x)", PLAIN,
            "aten::special_scaled_modified_bessel_k0(Tensor x) -> Tensor");
     FAMILY(lower_k1, 1, "int-to-float(x)", PLAIN,
            "aten::special_scaled_modified_bessel_k1(Tensor x) -> Tensor");
-    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor", NO_DERIVATIVE);
-    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor", NO_DERIVATIVE);
-    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor", NO_DERIVATIVE);
-    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor", NO_DERIVATIVE);
+    BESSEL(lower_j0, "aten::special_bessel_j0(Tensor self) -> Tensor", TORCH_HAS_NONE);
+    BESSEL(lower_j1, "aten::special_bessel_j1(Tensor self) -> Tensor", TORCH_HAS_NONE);
+    BESSEL(lower_y0, "aten::special_bessel_y0(Tensor self) -> Tensor", TORCH_HAS_NONE);
+    BESSEL(lower_y1, "aten::special_bessel_y1(Tensor self) -> Tensor", TORCH_HAS_NONE);
     LOWER(lower_airy_ai, "int-to-float(x)", PLAIN, "aten::special_airy_ai(Tensor x) -> Tensor");
 }
