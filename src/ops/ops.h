@@ -213,7 +213,8 @@ struct Op {
     bool in_place; /* of an EACH row, which writes by itself: the call is of the form `add_` */
     Type expect[4]; /* the types that the file records for the results (pt2, traces) */
     int n_expect;
-    bool record_errs; /* set by a lowering: the file's record of its results is torch's mistake */
+    uint32_t record_errs; /* set by a lowering, bit i: what the file records of result i is torch's
+                             mistake */
 };
 
 /* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */

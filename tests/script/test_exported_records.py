@@ -1,0 +1,32 @@
+"""What a .pt2 records of its results: a difference to what we compute is an error, unless the record is PyTorch's mistake."""
+import os
+import sys
+
+import torch
+from torch import nn
+from torch.export import export
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "python"))
+import oracle                                                       # noqa: E402
+
+
+class LowerConvolution(nn.Module):
+    """A batch norm behind a convolution in bfloat16. Decomposed it has three results, two of which are empty: recorded as bfloat16, and float32 where it runs."""
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return self.norm(self.conv(x)).float()
+
+
+def test_empty_statistics(tmp_path):
+    model, x = LowerConvolution().eval(), torch.rand(2, 3, 8, 8)
+    program = export(model, (x,)).run_decompositions({})
+    assert "_native_batch_norm_legit_no_training" in str(program.graph)
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.check(tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [model(x).detach().numpy()])], tolerance=2e-2)
