@@ -43,13 +43,14 @@ struct Specialized {
     Map shapes;  /* Str of the sizes [2, 7] -> where the program has this constant */
     /* While the report is made. */
     Graph *g;
-    Map live;    /* values that an output needs */
-    Map rows;    /* Str of kind, place and n -> Rows */
-    Map copied;  /* parts that a write leaves as they are, and does not read */
-    Map lengths; /* sizes that are numbers, of live values, + 1 */
-    Map given;   /* the same, of weights and inputs alone */
-    Map left;    /* symbols that an output's sizes have */
-    Map fixed;   /* sizes of outputs that are numbers, + 1 -> Str of the place */
+    Map live;     /* values that an output needs */
+    Map rows;     /* Str of kind, place and n -> Rows */
+    Map copied;   /* parts that a write leaves as they are, and does not read */
+    Map lengths;  /* sizes that are numbers, of live values, + 1 */
+    Map given;    /* the same, of weights and inputs alone */
+    Map left;     /* symbols that an output's sizes have */
+    Map fixed;    /* sizes of outputs that are numbers, + 1 -> Str of the place */
+    bool by_data; /* an output has a size that data decides: it may stand for any */
 };
 
 /* Below 5 rows a program may well read each by its number, below 5 sqrt(n) is in formulas. */
@@ -553,6 +554,8 @@ static Dim note_symbol(void *arg, Dim sym)
 {
     struct Specialized *s = arg;
     map_put(s->cx, &s->left, sym, NULL);
+    if (!map_find(&s->asked, sym))
+        s->by_data = true;
     return NULL;
 }
 
@@ -658,7 +661,7 @@ void specialized_turn(Ctx *cx, Dim size, Dim by)
 
 static void judge_outputs(struct Specialized *s, Asked *a, int64_t n)
 {
-    Str at = n >= 2 && a->by_name ? map_get(&s->fixed, as_key(n)) : NULL;
+    Str at = n >= 2 && a->by_name && !s->by_data ? map_get(&s->fixed, as_key(n)) : NULL;
     if (at && !map_find(&s->given, as_key(n)) && !map_find(&s->left, a->size))
         a->why = str_fmt(s->cx, "%s is %lld in every run", at->s, (long long)n);
 }

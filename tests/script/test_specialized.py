@@ -270,6 +270,14 @@ def test_a_size_that_stays_dynamic_is_not_told(function, length, tmp_path, out):
         oracle.run(out, [([x.numpy()], [function(x).numpy()]) for (x,) in runs])
 
 
+def test_the_width_of_positions_is_no_size(tmp_path, out):
+    """nonzero's second size is the rank of its argument, and the rows that data choose may be all of them."""
+    def chosen(x, y):
+        return x[x[:, 0] > 0], torch.nonzero(y)
+    found, text = notes(traced(chosen, tmp_path, torch.rand(2, 4), torch.rand(1, 4)), out, "-i", "x:float32[N,4]", "-i", "y:float32[M,4]")
+    assert not found, text
+
+
 def test_columns_of_boxes_are_no_loop(tmp_path, out):
     def area(x):
         return (x[:, 2] - x[:, 0]) * (x[:, 3] - x[:, 1])
