@@ -168,3 +168,9 @@ def test_a_guard_that_the_model_does_not_check_is_told(tmp_path):
     for options, name in ((), "x.size(0)"), (("-i", "x:float32[rows,3]"), "rows"), (("-i", "x:float32[6,3]"), "6"):
         said = oracle.converted(path, tmp_path / "model.onnx", *options).stderr
         assert told.replace("%s", name) in said, said
+
+
+def test_a_guard_on_a_size_that_is_a_number_is_not_told(tmp_path):
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(nn.Linear(4, 3), (torch.rand(5, 4),), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},)), str(path))
+    assert not oracle.converted(path, tmp_path / "model.onnx").stderr
