@@ -159,7 +159,7 @@ def put_back_mode(module, training):
 
 # ---- buffers, which forward may write to or replace ----
 
-KEPT_BYTES = 256 << 20                                  # of all buffers: the large ones are weights, as those of quantised layers, and seldom written to
+KEPT_BYTES = 64 << 20                                   # of all buffers: the large ones are weights, as those of quantised layers, and seldom written to
 
 
 @contextlib.contextmanager
