@@ -61,6 +61,7 @@
     ROWS(nn, im2col)                                       \
     ROWS(nn, attention)                                    \
     ROWS(nn, nested)                                       \
+    ROWS(nn, torch_onnx)                                   \
     ROWS(quantized, quantized)                             \
     ROWS(quantized, quantized_layers)                      \
     ROWS(quantized, quantized_dynamic)                     \

@@ -4,7 +4,9 @@
  *         Repeat: Reshape(Expand(Unsqueeze(k))), each head n times next to itself
  *     Attention(q, Concat(p, k), Concat(r, v), mask)  ->  Attention(q, k, v, mask, p, r)
  *         whose second and third output, outputs of the model, are what Concat gave: a cache of
- *         keys and values that grows by those of the new tokens */
+ *         keys and values that grows by those of the new tokens
+ *
+ * Of the results those that nobody reads are not asked for: they are computed else. */
 #include "tidy/internal.h"
 
 enum { Q, K, V, MASK, N_INPUT };
@@ -20,6 +22,13 @@ static bool is_attention_of_four_axes(const Node *n)
     for (int i = Q; whole && i <= V; i++)
         whole = ox_rank(n->in[i]) == 4;
     return whole;
+}
+
+static bool ask_for_less(Rewrite *rw, Node *n)
+{
+    while (node_is(n, "Attention") && n->n_out > 1 && uses_of(rw, n->out[n->n_out - 1]) == 0)
+        n->n_out--;
+    return true;
 }
 
 /* ---- grouped heads ---- */
@@ -68,7 +77,8 @@ bool pass_heads(Graph *g, const TidyOptions *o)
 {
     if (!graph_has(g, "Attention"))
         return true;
-    return rewrite(g, o, share_heads, NULL) && pass_unused(g, o);
+    return rewrite(g, o, ask_for_less, NULL) && rewrite(g, o, share_heads, NULL) &&
+        pass_unused(g, o);
 }
 
 /* ---- caches ---- */
