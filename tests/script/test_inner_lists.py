@@ -551,3 +551,81 @@ def test_factors_in_a_list_of_dicts(tmp_path):
 def test_dicts_of_tensors_that_grow(tmp_path):
     _, nodes = same(Growing(), tmp_path, rows(3, 1, 5), *ROWS)
     assert "SequenceInsert" in nodes
+
+
+class SetsAnotherLength(nn.Module):
+    """lists becomes one tensor only when its item is set, as only then a row has another length."""
+    def forward(self, x):
+        lists: List[List[int]] = [[1], [2]]
+        same = lists
+        lists[int(x[0, 0])] = [1, 2]
+        return code(same)
+
+
+class InsertsAnotherLength(nn.Module):
+    def forward(self, x):
+        lists: List[List[int]] = [[1], [2]]
+        lists.insert(int(x[0, 0]), [1, 2])
+        row = lists.pop(int(x[0, 1]))
+        return code(lists), len(row)
+
+
+class SetsTensors(nn.Module):
+    def forward(self, x):
+        lists: List[List[Tensor]] = [[x], [x + 1]]
+        lists[int(x[0, 0])] = [x * 2, x * 3]
+        return lists[0][0], len(lists[0]), len(lists[1])
+
+
+class InsertsTensors(nn.Module):
+    def forward(self, x):
+        lists: List[List[Tensor]] = [[x], [x + 1]]
+        lists.insert(int(x[0, 0]), [x * 2, x * 3])
+        return len(lists), len(lists[0]), torch.stack(lists[2]).sum()
+
+
+class SetsATupleWithAList(nn.Module):
+    def forward(self, x):
+        lists: List[Tuple[int, List[int]]] = [(1, [1]), (2, [2])]
+        lists[int(x[0, 0])] = (3, [1, 2])
+        return lists[0][0], len(lists[0][1]), len(lists[1][1])
+
+
+@pytest.mark.parametrize("module", [SetsAnotherLength, InsertsAnotherLength, SetsTensors, InsertsTensors, SetsATupleWithAList])
+def test_an_item_of_another_length_at_a_place_that_only_the_running_model_knows(module, tmp_path):
+    same(module(), tmp_path, [(torch.tensor([[0., 1., 2.]]),), (torch.tensor([[1., 0., 2.], [1., 1., 1.]]),)], *ROWS)
+
+
+class SetsTuplesOfAnotherLength(nn.Module):
+    def forward(self, x):
+        lists: List[List[Tuple[int, int]]] = [[(1, 2)], [(3, 4)]]
+        lists[int(x[0, 0])] = [(5, 6), (7, 8)]
+        return lists[0][0][0]
+
+
+class WritesAnItem(nn.Module):
+    """row may be in the list, under another name."""
+    def forward(self, x):
+        row = [1]
+        lists: List[List[int]] = [row, [2]]
+        lists[int(x[0, 0])] = [1, 2]
+        row.append(3)
+        return code(lists)
+
+
+class WritesTheNewItem(nn.Module):
+    def forward(self, x):
+        row = [1, 2]
+        lists: List[List[int]] = [[1], [2]]
+        lists[int(x[0, 0])] = row
+        row.append(3)
+        return code(lists)
+
+
+@pytest.mark.parametrize("module, why", [
+    (SetsTuplesOfAnotherLength, "gets items that differ in more than the contents"),
+    (WritesAnItem, "under several names, and one of them was written since"),
+    (WritesTheNewItem, "under several names, and one of them was written since"),
+])
+def test_an_item_of_another_length_is_refused(module, why, tmp_path):
+    assert why in refused(module(), tmp_path, *ROWS)

@@ -68,14 +68,29 @@ static bool join_argument(PartsOp *op, size_t i)
     return false;
 }
 
-/* Gives list v the item type op->item; its items stay the same. */
-static bool widen_argument(PartsOp *op, Value v)
+/* Does argument i become one tensor, as the operator is done for the whole list after all? That is
+ * a list with items of its own which the operator changes: `l[k] = [1, 2]` of l = [[1], [2]]. */
+static bool must_be_stacked(const PartsOp *op, size_t i)
+{
+    bool changes = op->row->kind == CHANGE || op->row->kind == TAKE;
+    return i == 0 && changes && !op->item.parts && !op->arg[i].v.list->stacked;
+}
+
+/* Gives list argument i the item type op->item; its items stay the same. */
+static bool widen_argument(PartsOp *op, size_t i)
 {
     Ctx *cx = op->ev->cx;
-    if (v.tag != V_LIST || !v.list->stacked ||
-        items_same_parts(cx, v.list->stacked->item, op->item))
+    Value v = op->arg[i].v;
+    if (v.tag != V_LIST)
         return true;
-    Stacked *wider = stacked_as(op->ev, v.list->stacked, op->item);
+    Stacked *s = v.list->stacked;
+    if (s ? items_same_parts(cx, s->item, op->item) : !must_be_stacked(op, i))
+        return true;
+    Stacked *wider;
+    if (s)
+        wider = stacked_as(op->ev, s, op->item);
+    else
+        wider = stacked_list(op->ev, v.list, op->item);
     if (wider)
         list_become(cx, v.list, &(List){ .stacked = wider });
     return wider != NULL;
@@ -332,7 +347,7 @@ bool stacked_parts_op(Eval *ev, Stacked *s, Str name, const OpArg *args, size_t 
         if (!join_argument(&op, k))
             return false;
     for (size_t k = 0; k < n; k++)
-        if (!widen_argument(&op, args[k].v))
+        if (!widen_argument(&op, k))
             return false;
     if (!op.item.parts) /* inner lists of other lengths made the item one part */
         return stacked_op(ev, name, args, n, out) == DONE;
