@@ -137,15 +137,31 @@ void storage_invalidate_aliases(Ctx *cx, Storage *st)
     invalidate_through(&l, ALIAS_WHOLE);
 }
 
-void storage_may_be(Ctx *cx, Storage *st, Map *out)
+bool storage_may_be_one(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg)
 {
     VEC(Storage *) found = { 0 };
     vec_push(cx, &found, st);
-    map_put(cx, out, st, NULL);
-    for (size_t i = 0; i < found.n; i++)
+    map_put(cx, met, st, NULL);
+    for (size_t i = 0; i < found.n; i++) {
+        if (is(arg, found.at[i]))
+            return true;
         for (const Alias *p = found.at[i]->aliases; p; p = p->next)
-            if (p->kind == ALIAS_SAME && map_add(cx, out, p->st, NULL))
+            if (p->kind == ALIAS_SAME && map_add(cx, met, p->st, NULL))
                 vec_push(cx, &found, p->st);
+    }
+    return false;
+}
+
+static bool is_none(void *arg, const Storage *st)
+{
+    (void)arg;
+    (void)st;
+    return false;
+}
+
+void storage_may_be(Ctx *cx, Storage *st, Map *out)
+{
+    (void)storage_may_be_one(cx, st, out, is_none, NULL);
 }
 
 void storage_parts(Ctx *cx, Storage *st, Map *out)

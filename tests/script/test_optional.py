@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import oracle, refused, same, save
+from scripted import oracle, refused, same, same_or_refused, save
 
 ROWS = ("-i", "x:float32[N,3]")
 
@@ -285,3 +285,168 @@ class LongerInOneArm(nn.Module):
 @pytest.mark.parametrize("module", [CacheOfLists, CacheOfDicts, CacheOfObjects, LongerInOneArm])
 def test_what_may_be_none_is_a_list_or_dict_or_object(module, tmp_path):
     same(module(), tmp_path, rows(2, 5, 1, 0), *ROWS)
+
+
+# ---- what an iteration binds to a name that is None, or to a new key, has what later iterations write ----
+
+def total(kept: Optional[Tensor], x: Tensor) -> Tensor:
+    result = x.sum() * 0
+    if kept is not None:
+        result = kept.sum()
+    return result
+
+
+class BoundInALoop(nn.Module):
+    """kept is x from the first iteration on, so it has what later ones write."""
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                kept = x
+        return total(kept, x)
+
+
+class BoundWhereNone(nn.Module):
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        i = 0
+        while i < x.size(0):
+            x.mul_(2)
+            if kept is None:
+                kept = x
+            i += 1
+        return total(kept, x)
+
+
+class BoundToAView(nn.Module):
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                kept = x[:1]
+        return total(kept, x)
+
+
+class BoundInATuple(nn.Module):
+    def forward(self, x):
+        kept = torch.jit.annotate(Optional[Tuple[Tensor, Tensor]], None)
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                kept = (x, x + 1)
+        result = x.sum() * 0
+        if kept is not None:
+            result = kept[0].sum()
+        return result
+
+
+class WrittenThroughTheName(nn.Module):
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if kept is not None:
+                kept.mul_(2)
+            if i == 0:
+                kept = x
+        return x.sum()
+
+
+class BoundToACarriedName(nn.Module):
+    """From the second iteration on h is another tensor."""
+    def forward(self, x):
+        h = x + 1
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            h.mul_(2)
+            if i == 1:
+                h = h + 1
+            if i == 0:
+                kept = h
+        return total(kept, x)
+
+
+class BoundByWayOfAnother(nn.Module):
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        other: Optional[Tensor] = None
+        y = x + 1
+        for i in range(x.size(0)):
+            if other is not None:
+                other.mul_(2)
+            if i == 0:
+                other = y
+            if i == 1:
+                kept = other
+        return total(kept, x) + y.sum()
+
+
+class BoundInALoopInALoop(nn.Module):
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            for j in range(x.size(0)):
+                x.mul_(2)
+                if i == 0 and j == 0:
+                    kept = x
+        return total(kept, x)
+
+
+class BoundToAKey(nn.Module):
+    def forward(self, x):
+        found: Dict[str, Tensor] = {}
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                found["k"] = x
+        return total(found.get("k"), x)
+
+
+class LeftInAList(nn.Module):
+    def forward(self, x):
+        found: List[Tensor] = []
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                found.append(x)
+        return torch.stack(found).sum()
+
+
+@pytest.mark.parametrize("module", [BoundInALoop, BoundWhereNone, BoundToAView, BoundInATuple, WrittenThroughTheName, BoundToACarriedName,
+                                    BoundByWayOfAnother, BoundInALoopInALoop, BoundToAKey, LeftInAList])
+def test_a_write_to_what_another_iteration_has_bound(module, tmp_path):
+    """PyTorch's result, or refused with a reason."""
+    done = same_or_refused(module(), tmp_path, [torch.tensor([1., 2.]), torch.tensor([1., 2., 3.]), torch.ones(1)], "-i", "x:float32[N]")
+    if done.returncode:
+        assert "and one of them was written since" in done.stderr
+
+
+class BoundToACopy(nn.Module):
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            x.mul_(2)
+            if i == 0:
+                kept = x.clone()
+        return total(kept, x)
+
+
+class BoundToWhatIsNotWritten(nn.Module):
+    """Each iteration writes, but to nothing that kept may be."""
+    def forward(self, x):
+        kept: Optional[Tensor] = None
+        now = x
+        n = torch.zeros(1)
+        for i in range(x.size(0)):
+            n.add_(1)
+            now = now * 2
+            if now.sum() > 3:
+                kept = now
+        return total(kept, x), n
+
+
+@pytest.mark.parametrize("module", [BoundToACopy, BoundToWhatIsNotWritten])
+def test_what_no_other_iteration_writes_is_converted(module, tmp_path):
+    _, nodes = same(module(), tmp_path, [(torch.tensor([1., 2.]),), (torch.tensor([1., 2., 3.]),), (torch.ones(1),)], "-i", "x:float32[N]")
+    assert "Loop" in nodes

@@ -19,7 +19,9 @@ typedef struct Leaf {
     Tensor *tensor,
         *alias; /* TENSOR: before the loop; what it may share memory with after an iteration */
     Ox input;
-    Tensor *fed;                  /* TENSOR: what the body gets */
+    Tensor *fed; /* TENSOR: what the body gets */
+    bool other;  /* TENSOR: surely older than the iteration, or another variable's */
+    bool tied;   /* TENSOR: a run began with it as an alias of what an iteration leaves */
     Stacked *before, *in, *after; /* LIST: before the loop, as an iteration finds it and leaves it.
                                      dim[0]: the length */
     Stacked *list_in,
@@ -163,7 +165,7 @@ bool loop_goes_by_items(Loop *l, const Change *c);
 /* The same as loop_check for one of these items. c: the change of the list or dict. */
 MUST_USE bool loop_check_item(Loop *l, const Change *c, const ItemChange *item);
 /* Called once all things are checked: has a list that is only appended to another name that is
- * read? Are items of a list reached in another way? */
+ * read? Are items of a list, or the tensor of a variable, reached in another way? */
 MUST_USE bool loop_look_again(Loop *l);
 
 /* ---- loop_nested.c ---- */

@@ -189,12 +189,55 @@ static bool any_is_reached(Loop *l)
     return reached;
 }
 
-/* See loop_internal.h. A list seems to be only appended to as long as no other name of it has
- * been matched, so this is found out last. */
+typedef struct OfLeaf {
+    const Loop *l;
+    const Leaf *leaf;
+} OfLeaf;
+
+/* Is this memory older than the iteration, or left in another variable than the leaf's? */
+static bool is_of_another(void *arg, const Storage *st)
+{
+    const OfLeaf *of = arg;
+    const MapEntry *seen = map_find(&of->l->seen, st);
+    return st->created <= of->l->run_opened || (seen && seen->val != of->leaf);
+}
+
+/* May what the iteration has left in the leaf's variable be the memory of something else, as a
+ * branch has bound the name: `if c: o = x`? What the iteration was given there does not count,
+ * nor what stood there before the loop. */
+static bool may_be_another(Loop *l, const Leaf *leaf)
+{
+    Ctx *cx = l->ev->cx;
+    Storage *left = leaf->alias->st;
+    Map met = { 0 };
+    OfLeaf of = { l, leaf };
+    if (leaf->other || !left->aliases || !leaf->fed || leaf->fed->st == left)
+        return leaf->other;
+    map_put(cx, &met, leaf->fed->st, NULL);
+    map_put(cx, &met, leaf->tensor->st, NULL);
+    return storage_may_be_one(cx, left, &met, is_of_another, &of);
+}
+
+/* Where iterations write to tensors, the next one may write under another name to what this one
+ * has left: one more run then begins with the alias. */
+static void look_for_aliases(Loop *l)
+{
+    for (size_t i = 0; l->writes && i < l->leaves.n; i++) {
+        Leaf *leaf = &l->leaves.at[i];
+        bool left = !leaf->dead && leaf->form == LEAF_TENSOR && leaf->alias && leaf->last;
+        if (!left || leaf->tied || !may_be_another(l, leaf))
+            continue;
+        leaf->tied = l->again = true;
+    }
+}
+
+/* See loop_internal.h. A list seems to be only appended to, and a tensor to have no other name, as
+ * long as no other name has been matched, so this is found out last. */
 bool loop_look_again(Loop *l)
 {
     bool ok = true;
     l->again = l->again || any_is_reached(l);
+    look_for_aliases(l);
     for (size_t i = 0; ok && i < l->leaves.n; i++) {
         Leaf *leaf = &l->leaves.at[i];
         if (leaf->item && leaf->in->looked) {
@@ -258,15 +301,12 @@ static bool match_list(Loop *l, Carried *k, List *before, const List *after, siz
     return true;
 }
 
-/* Notes what memory this variable has after an iteration. Where iterations write to tensors, the
- * next one may write to this memory under another name: one more run then begins with the alias. */
+/* Notes what memory this variable has after an iteration. */
 static void set_alias(Loop *l, Leaf *leaf, Tensor *t)
 {
-    bool known = map_find(&l->seen, t->st) ||
+    leaf->other = map_find(&l->seen, t->st) ||
         (t->st->created <= l->run_opened && (!leaf->fed || leaf->fed->st != t->st));
-    map_put(l->ev->cx, &l->seen, t->st, NULL);
-    if (known && !leaf->alias && l->writes)
-        l->again = true;
+    map_put(l->ev->cx, &l->seen, t->st, leaf);
     leaf->alias = t;
 }
 
