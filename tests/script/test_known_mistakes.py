@@ -13,23 +13,38 @@ known = pytest.mark.xfail(strict=True, reason="docs/limits.md")
 OPEN = ("-i", "x:float32[N]")
 
 
-class OneNewTensorOfTwoNames(nn.Module):
-    """Each name is joined by itself, with another tensor of the other branch."""
+class AppendedAndNamed(nn.Module):
+    """From the first iteration on kept is the first item, which later ones write to."""
     def forward(self, x):
-        if x.sum() > 0:
-            new = x + 1
-            one = new
-            other = new
-        else:
-            one = x + 2
-            other = x + 3
-        one.mul_(2)
-        return other.sum()
+        found: List[Tensor] = []
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if kept is not None:
+                kept.mul_(2)
+            new = x + i
+            found.append(new)
+            if i == 0:
+                kept = new
+        return torch.stack(found).sum()
+
+
+class ItemWrittenInALoop(nn.Module):
+    """kept may be x, by way of a list and a place that only the running model knows."""
+    def forward(self, x):
+        found = [x, x + 1]
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if i == 0:
+                kept = found[int(x[0])]
+            elif kept is not None:
+                kept.mul_(2)
+        return x.sum()
 
 
 @known
-def test_a_run(tmp_path):
-    same(OneNewTensorOfTwoNames(), tmp_path, [(torch.tensor([0., 1.]),)], *OPEN)
+@pytest.mark.parametrize("module", [AppendedAndNamed, ItemWrittenInALoop])
+def test_a_run(module, tmp_path):
+    same(module(), tmp_path, [(torch.tensor([0., 1.]),)], *OPEN)
 
 
 class ItemOfAListThatGrows(nn.Module):

@@ -4,6 +4,7 @@ that is written under either. And what a list, dict, object, tuple or Optional h
 Each program equals torch, or is refused: never a write that is lost."""
 import collections
 import itertools
+from typing import Optional
 
 import pytest
 import torch
@@ -226,3 +227,65 @@ class SetWhereLost(torch.nn.Module):
 
 def test_an_attribute_that_is_set_where_the_object_is_lost(tmp_path):
     assert "what this object holds is not known" in refused(SetWhereLost(), tmp_path, *random_programs.SIZES)
+
+
+# ---- a branch binds several names to one thing that it has made, and the other branch to several ----
+
+HELD = {                            # how the second name has it, and how it is reached there
+    "itself": ("{0}", "h"),
+    "in a list": ("[{0}]", "h[0]"),
+    "in a tuple": ("({0}, 1)", "h[0]"),
+    "in a dict": ('{{"k": {0}}}', 'h["k"]'),
+}
+OTHERWISE = {"others": ["o = {first}", "h = {second}"], "longer": ["o = {first}", "h = {longer}"], "kept": [], "one kept": ["h = {second}"]}
+
+
+def bound_in_a_branch(kind, held, otherwise, name):
+    _, make, write, read = KINDS[kind]
+    hold, at = HELD[held]
+    first, second = make.format("(b + 3)"), hold.format(make.format("(b + 4)"))
+    longer = "[%s, %s]" % (make.format("(b + 4)"), make.format("(b + 5)")) if held == "in a list" else second
+    other = [line.format(first=first, second=second, longer=longer) for line in OTHERWISE[otherwise]] or ["pass"]
+    lines = ["o = " + make.format("b"), "h = " + second, "if c:", "    m = " + make.format("(b + 2)"), "    o = m", "    h = " + hold.format("m"), "else:"]
+    return written(kind, lines + ["    " + line for line in other] +
+                   [write.format("o" if name == "o" else at), "return %s, %s" % (read.format("o"), read.format(at))])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_branch_makes_has_two_names(kind, tmp_path):
+    seen = check((bound_in_a_branch(kind, *at) for at in itertools.product(HELD, OTHERWISE, ("o", "h"))), tmp_path)
+    assert seen["right"] + seen["refused"] == 32
+
+
+class MaybeBoundTwice(torch.nn.Module):
+    """Both are the new tensor, or both None: one tensor behind the branch too."""
+    def forward(self, x: Tensor, y: Tensor):
+        one: Optional[Tensor] = None
+        other: Optional[Tensor] = None
+        if bool(x.sum() > 8):
+            made = x + 1
+            one = made
+            other = made
+        if one is not None:
+            one.mul_(2)
+        result = y
+        if other is not None:
+            result = other
+        return result
+
+
+class UsedAlone(torch.nn.Module):
+    """A write to what a branch has made is followed where it has one name."""
+    def forward(self, x: Tensor, y: Tensor):
+        if bool(x.sum() > 8):
+            made = x + 1
+            kept = (made, made * 2)
+        else:
+            kept = (x + 2, x)
+        kept[0].mul_(2)
+        return kept[0].sum() + kept[1].sum()
+
+
+@pytest.mark.parametrize("module", [MaybeBoundTwice, UsedAlone])
+def test_what_a_branch_makes_is_written_behind_it(module, tmp_path):
+    same(module(), tmp_path, [(x.clone(), y.clone()) for x, y in random_programs.inputs()], *random_programs.SIZES)

@@ -350,11 +350,12 @@ static Value joined_tensor(Join *j, Tensor *a, Tensor *b, Ox v)
                           "a branch of an if gives a quantised tensor whose scale it computes: "
                           "dequantize it there");
     t->contiguous = is_contiguous(j, a) && is_contiguous(j, b) ? YES : UNKNOWN;
+    Value made = { .tag = V_TENSOR, .t = t };
     if (a)
-        maybe_the_same(cx, t, a, j->branch[0]->opened);
+        join_may_be(j, 0, made, (Value){ .tag = V_TENSOR, .t = a }, a->st->created);
     if (b)
-        maybe_the_same(cx, t, b, j->branch[1]->opened);
-    return (Value){ .tag = V_TENSOR, .t = t };
+        join_may_be(j, 1, made, (Value){ .tag = V_TENSOR, .t = b }, b->st->created);
+    return made;
 }
 
 static Value different_kinds(const Join *j, const Tensor *a, const Tensor *b)
@@ -408,31 +409,53 @@ static Value join_tuples(Join *j, const Tuple *a, const Tuple *b)
     return v;
 }
 
-/* May v be the same as another container? A value that an inner if has joined may be. */
+/* May v be the same as another tensor or container? A value that an inner if has joined may be. */
 static bool has_aliases(Value v)
 {
-    const Tensor *mark = container_marked(v);
+    const Tensor *mark = v.tag == V_TENSOR ? v.t : container_marked(v);
     return (mark && mark->st->aliases) || (v.tag == V_LIST && v.list->aliases) ||
         (v.tag == V_DICT && v.dict->aliases);
 }
 
 void join_may_be(Join *j, int k, Value made, Value from, uint64_t created)
 {
-    if (j->walk == BUILD && (created <= j->branch[k]->opened || has_aliases(from)))
-        vec_push(j->ev->cx, &j->same, (Same){ made, from });
+    if (j->walk == BUILD)
+        vec_push(j->ev->cx, &j->same, (Same){ made, from, created <= j->branch[k]->opened });
 }
 
-/* Makes aliases of the containers that may be one and the same. Called once all is joined:
- * writing the joined state must not make an alias invalid. */
+/* What two names of v share: a tensor and its views are of one memory. */
+static const void *shared_thing(Value v) { return v.tag == V_TENSOR ? (void *)v.t->st : v.any; }
+
+static void make_aliases(Join *j, const Same *s)
+{
+    Ctx *cx = j->ev->cx;
+    if (s->made.tag == V_TENSOR) {
+        maybe_the_same(cx, s->made.t, s->from.t, UINT64_MAX);
+        return;
+    }
+    containers_maybe_same(
+        cx, s->made, s->from,
+        s->made.tag == V_LIST
+            ? "two lists are one and the same after one branch of an if only"
+            : "two dicts or objects are one and the same after one branch of an if only");
+}
+
+/* Makes aliases of the tensors and containers that may be one and the same. What a branch has
+ * made itself is reached in no other way, unless several things were joined from it: `o = t` and
+ * `h = t`. Called once all is joined: writing the joined state must not make an alias invalid. */
 static void tell_same(Join *j)
 {
+    Map once = { 0 };
+    Map again = { 0 };
+    for (size_t i = 0; i < j->same.n; i++) {
+        const void *thing = shared_thing(j->same.at[i].from);
+        if (!map_add(j->ev->cx, &once, thing, NULL))
+            map_put(j->ev->cx, &again, thing, NULL);
+    }
     for (size_t i = 0; i < j->same.n; i++) {
         const Same *s = &j->same.at[i];
-        containers_maybe_same(
-            j->ev->cx, s->made, s->from,
-            s->made.tag == V_LIST
-                ? "two lists are one and the same after one branch of an if only"
-                : "two dicts or objects are one and the same after one branch of an if only");
+        if (s->older || has_aliases(s->from) || map_find(&again, shared_thing(s->from)))
+            make_aliases(j, s);
     }
 }
 
@@ -495,6 +518,32 @@ static Value join_things(Join *j, Value a, Value b)
     return is_module ? one : join_objects(j, a.obj, b.obj);
 }
 
+static bool has_identity(Value v)
+{
+    return v.tag == V_TENSOR || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
+}
+
+static Value join_pair(Join *j, Value a, Value b);
+
+/* A pair of tensors, lists, dicts or objects is joined once in each walk, so that two names of
+ * one object stay two names of one object. One of the two may be val_unset(). */
+static Value join_once(Join *j, Value a, Value b)
+{
+    Ctx *cx = j->ev->cx;
+    bool missing = a.tag == V_UNINIT || b.tag == V_UNINIT;
+    Value one = a.tag == V_UNINIT ? b : a;
+    Str key = NULL;
+    if (has_identity(one) && (missing || a.tag == b.tag))
+        key = str_fmt(cx, "%d %p %p", j->walk, a.any, b.any);
+    const Value *known = key ? map_get(&j->pairs, key) : NULL;
+    if (known)
+        return *known;
+    Value v = missing ? join_things(j, a, b) : join_pair(j, a, b);
+    if (key)
+        map_put(cx, &j->pairs, key, mem_copy(cx, &v, sizeof v));
+    return v;
+}
+
 static Value zero_like(Value v)
 {
     if (v.tag == V_SYMINT)
@@ -520,7 +569,7 @@ static Value join_one(Join *j, Value v, bool first)
     case V_TUPLE:
     case V_LIST:
     case V_DICT:
-    case V_OBJ:      return join_things(j, a, b);
+    case V_OBJ:      return join_once(j, a, b);
     case V_SYMINT:
     case V_SYMBOOL:
     case V_SYMFLOAT: return join_one_number(j, v, first);
@@ -631,24 +680,6 @@ static Value join_unknown(Join *j, Value a, Value b)
                         container_name(in[k]), invalid->s));
     }
     return val_none();
-}
-
-/* A pair of tensors, lists, dicts or objects is joined once in each walk, so that two names of
- * one object stay two names of one object. */
-static Value join_once(Join *j, Value a, Value b)
-{
-    Ctx *cx = j->ev->cx;
-    bool shared = a.tag == b.tag &&
-        (a.tag == V_TENSOR || a.tag == V_LIST || a.tag == V_DICT || a.tag == V_OBJ);
-    if (!shared)
-        return join_pair(j, a, b);
-    Str key = str_fmt(cx, "%d %p %p", j->walk, a.any, b.any);
-    const Value *known = map_get(&j->pairs, key);
-    if (known)
-        return *known;
-    Value v = join_pair(j, a, b);
-    map_put(cx, &j->pairs, key, mem_copy(cx, &v, sizeof v));
-    return v;
 }
 
 /* What a variable, item or attribute holds behind the If, where the first branch leaves a there

@@ -9,6 +9,7 @@ enum { COLLECT, BUILD };
 
 typedef struct Same {
     Value made, from;
+    bool older; /* `from` is older than the branch, so it may have other names */
 } Same;
 
 /* Items of a list at the end of a branch, or keys and values of a dict in turn. missing: the
@@ -36,7 +37,7 @@ typedef struct Join {
                        items: sides */
     Map sides[2];   /* list, dict -> Side: its items at the end of a branch, once join_side has been
                        called */
-    VEC(Same) same; /* BUILD: containers made here, and those that they may be the same as */
+    VEC(Same) same; /* BUILD: tensors and containers made here, and those that they stand for */
 } Join;
 
 /* The value of a variable or item that a branch has never set. */
@@ -63,7 +64,7 @@ Value join_never(const Join *j, const char *why);
  * assumes the condition. */
 MUST_USE bool join_disagree(const Join *j, Str why);
 /* `made` stands in the place of `from`, which was created at this time. Where `from` is older
- * than branch k it may have other names, so `made` becomes its alias. */
+ * than branch k, or `made` is not all that stands in its place, it becomes an alias of `from`. */
 void join_may_be(Join *j, int k, Value made, Value from, uint64_t created);
 
 /* The next item of a list or dict that some branch has written: p[k] is what branch k has put
