@@ -574,7 +574,44 @@ class Layers(nn.Module):
         return h, self.counts["calls"] * self.counts["rows"]
 
 
-@pytest.mark.parametrize("model,names", [(Layers, {"states.%d%s" % (i, s) for i in range(2) for s in ("", ".is_set")} | {"counts.calls", "counts.rows"}),
+class NoneWhereItIsNone(nn.Module):
+    """Whether it is there counts, its value does not."""
+    kept: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.kept = None
+
+    def forward(self, x):
+        if self.kept is None:
+            self.kept = None
+        result = x.sum()
+        if self.kept is None:
+            result = result + 5
+        self.kept = x
+        return result
+
+
+class RemadeForOtherSizes(nn.Module):
+    """A cache that another number of rows makes worthless."""
+    kept: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.kept = None
+
+    def forward(self, x):
+        kept = self.kept
+        if kept is None or kept.size(0) != x.size(0):
+            self.kept = None
+        kept = self.kept
+        if kept is None:
+            kept = x * 0
+        self.kept = kept + x
+        return kept.sum()
+
+
+@pytest.mark.parametrize("model,names", [(NoneWhereItIsNone, {"kept.is_set"}), (RemadeForOtherSizes, {"kept", "kept.is_set"}), (Layers, {"states.%d%s" % (i, s) for i in range(2) for s in ("", ".is_set")} | {"counts.calls", "counts.rows"}),
                                          (Context, {"context", "context.is_set"}), (Cache, {"keys", "keys.is_set"}),
                                          (Hidden, {"hidden.0", "hidden.1", "hidden.is_set", "total", "total.is_set"})])
 @pytest.mark.parametrize("opset", [11, 18])

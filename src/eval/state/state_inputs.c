@@ -79,7 +79,8 @@ static Value number_fed(Eval *ev, Ox in)
 }
 
 /* A value of this shape that the file does not have: an input whose default, zeros, is never
- * read. */
+ * read. Where no run reads the value itself, the zeros stand for it: None would answer the question
+ * whether it is there. */
 static Value feed_zeros(Eval *ev, const StateShape *shape)
 {
     int64_t dim[MAX_RANK], n = 1;
@@ -89,9 +90,12 @@ static Value feed_zeros(Eval *ev, const StateShape *shape)
     }
     const void *zeros = new_array(ev->cx, uint8_t, dtype_bytes(shape->dtype, (uint64_t)n) + 1);
     const Const *k = zeros ? const_make(ev->cx, shape->dtype, shape->rank, dim, zeros) : NULL;
-    Ox in = k ? feed(ev, shape->name, ox_const(ev->g, k)) : NULL;
-    if (!in)
+    if (!k)
         return val_none();
+    Ox unread = ox_const(ev->g, k);
+    Ox in = feed(ev, shape->name, unread);
+    if (!in)
+        in = unread;
     return shape->items == STATE_NUMBER ? number_fed(ev, in) : val_tensor(ev->cx, in);
 }
 
