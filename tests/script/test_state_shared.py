@@ -85,7 +85,25 @@ class TwoDicts(Keeps):
         return out
 
 
-@pytest.mark.parametrize("model", [TwoItems, ItemAndBuffer, PartOfAnother, InSomeTrips, TwoLists, TwoDicts])
+class InTwoRuns(Keeps):
+    """The buffer is the item after a run, and e's item what the buffer was: after two it is the item too."""
+    def forward(self, x):
+        self.e["a"].copy_(x[0])
+        self.e["a"] = self.s
+        self.s = self.hs[0]
+        return self.hs[0] + x
+
+
+class InThreeRuns(Keeps):
+    def forward(self, x):
+        self.ks[0].add_(x[0])
+        self.ks[0] = self.d["a"]
+        self.d["a"] = self.s
+        self.s = self.hs[0]
+        return self.hs[0] + x
+
+
+@pytest.mark.parametrize("model", [TwoItems, ItemAndBuffer, PartOfAnother, InSomeTrips, TwoLists, TwoDicts, InTwoRuns, InThreeRuns])
 def test_two_names_of_what_a_run_writes_in_place(model, tmp_path):
     assert "after a run it is, or may be, the same as" in refused(model(), tmp_path, *ROWS)
 
@@ -150,7 +168,28 @@ class SetUnlooked(Keeps):
         return x
 
 
-@pytest.mark.parametrize("model", [NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
+class Swapped(Keeps):
+    """Each holds what the other held: never one memory, whatever is written."""
+    def forward(self, x):
+        self.s.add_(x[0])
+        first = self.hs[0]
+        self.hs[0] = self.s
+        self.s = first
+        return self.hs[0] + x
+
+
+class Shifted(Keeps):
+    """What is new is written to, and so is what is old."""
+    def forward(self, x):
+        self.hs[1].add_(1)
+        self.hs[1] = self.hs[0]
+        self.hs[0] = self.s
+        self.s = x[0] * 2
+        self.s.add_(1)
+        return self.hs[0] + self.hs[1] + x
+
+
+@pytest.mark.parametrize("model", [Swapped, Shifted, NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
 def test_is_right(model, tmp_path):
     steps(save(model(), tmp_path), tmp_path, rows(2, 3, 2, 4), ROWS)
 

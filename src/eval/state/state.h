@@ -31,11 +31,12 @@ typedef struct TrackedStorage {
     Str name;
 } TrackedStorage;
 
-/* The storage of a tensor that a run has left in place of another. written: the run wrote to the
- * storage of that other tensor. */
+/* The storage of a tensor that a run has left in place of another, whose was `before`. written: the
+ * run wrote to that. */
 typedef struct Left {
     Str name;
     Storage *st;
+    Storage *before;
     bool written;
     SourceId at;
 } Left;

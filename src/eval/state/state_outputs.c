@@ -201,7 +201,9 @@ static void left_container(Eval *ev, Value before, Value after, Str name, Source
     uintptr_t tracked = (uintptr_t)map_get(&s->seen, before.any);
     bool written = before.tag == V_OBJ ? object_was_written(s, before.obj)
                                        : tracked && was_written(&s->lists.at[tracked - 1]);
-    vec_push(ev->cx, &s->left, (Left){ name, container_mark(ev->cx, after)->st, written, at });
+    Left l = { name, container_mark(ev->cx, after)->st, container_mark(ev->cx, before)->st, written,
+               at };
+    vec_push(ev->cx, &s->left, l);
 }
 
 /* Another dict with the same keys: each value is state by the name of the old dict's value. */
@@ -226,8 +228,8 @@ static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name
 {
     State *s = ev->state;
     const Ox in = map_get(&s->fed, name);
-    return vec_push(ev->cx, &s->left, (Left){ name, after->st, in && before->st->now != in, at }) &&
-        leave(ev, name, tensor_read(ev->g, after), at);
+    Left l = { name, after->st, before->st, in && before->st->now != in, at };
+    return vec_push(ev->cx, &s->left, l) && leave(ev, name, tensor_read(ev->g, after), at);
 }
 
 /* The state for whether an optional is there after the run: NAME.is_set. */
@@ -577,8 +579,10 @@ static bool share_memory(Eval *ev, const Left *l, Str other)
     return false;
 }
 
+/* What holds a memory after a run: `before` it held that one. */
 typedef struct Kept {
     Str name;
+    const Storage *before;
     bool written;
 } Kept;
 
@@ -589,7 +593,7 @@ static void keep_object(Eval *ev, Map *kept, const Map *left, Str name, Value v)
     const Tensor *mark = is_plain_object(v) ? container_marked(v) : NULL;
     if (!mark || map_find(left, name))
         return;
-    Kept k = { name, object_was_written(ev->state, v.obj) };
+    Kept k = { name, mark->st, object_was_written(ev->state, v.obj) };
     map_put(ev->cx, kept, mark->st, mem_copy(ev->cx, &k, sizeof k));
 }
 
@@ -620,14 +624,14 @@ static Map kept_memory(Eval *ev)
         map_put(cx, &left, s->left.at[i].name, NULL);
     for (size_t i = 0; i < s->storages.n; i++) {
         const TrackedStorage *h = &s->storages.at[i];
-        Kept k = { h->name, h->st->now != h->before };
+        Kept k = { h->name, h->st, h->st->now != h->before };
         if (!map_find(&left, h->name))
             map_put(cx, &kept, h->st, mem_copy(cx, &k, sizeof k));
     }
     for (size_t i = 0; i < s->lists.n; i++) {
         const TrackedList *h = &s->lists.at[i];
         const Tensor *mark = container_marked(tracked_container(h));
-        Kept k = { h->name, was_written(h) };
+        Kept k = { h->name, mark ? mark->st : NULL, was_written(h) };
         if (mark && !map_find(&left, h->name))
             map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
         keep_items(ev, &kept, &left, h);
@@ -640,27 +644,67 @@ static Map kept_memory(Eval *ev)
     return kept;
 }
 
-/* An error where two states that the run has left share memory to which the next run would
- * write: inputs share no memory. */
-static bool check_memory(Eval *ev)
+/* Memories that are one before some later run, as sets: each memory's entry is another of its set,
+ * the last has none. */
+static const void *first_of(const Map *one, const void *st)
+{
+    for (const void *next = map_get(one, st); next; next = map_get(one, st))
+        st = next;
+    return st;
+}
+
+/* Holds l the memory that `holds` has in k? False after the error, where a run writes to one of the
+ * two: inputs share no memory. Else the memories that they held are one in the next run. */
+static bool meet(Eval *ev, Map *one, const Left *l, const Kept *k, bool *more)
+{
+    if (k->name == l->name)
+        return true;
+    if (l->written || k->written)
+        return share_memory(ev, l, k->name);
+    const void *a = first_of(one, l->before);
+    const void *b = first_of(one, k->before);
+    if (a != b) {
+        map_put(ev->cx, one, a, (void *)(uintptr_t)b);
+        *more = true;
+    }
+    return true;
+}
+
+/* What the run leaves under two names, when the memories in `one` are each one memory. */
+static bool check_run(Eval *ev, const Map *kept, Map *one, bool *more)
 {
     State *s = ev->state;
-    Map kept = kept_memory(ev);
+    Map holder = { 0 };
+    for (size_t i = 0; i < kept->n; i++)
+        map_put(ev->cx, &holder, first_of(one, kept->at[i].key), kept->at[i].val);
     for (size_t i = 0; i < s->left.n; i++) {
         const Left *l = &s->left.at[i];
+        Kept held = { l->name, l->before, l->written };
         Map same = { 0 };
         storage_may_be(ev->cx, l->st, &same);
-        for (size_t n = 0; n < s->left.n; n++) {
-            const Left *other = &s->left.at[n];
-            if (n != i && other->name != l->name && (l->written || other->written) &&
-                map_find(&same, other->st))
-                return share_memory(ev, l, other->name);
-        }
         for (size_t n = 0; n < same.n; n++) {
-            const Kept *k = map_get(&kept, same.at[n].key);
-            if (k && k->name != l->name && (l->written || k->written))
-                return share_memory(ev, l, k->name);
+            const void *st = first_of(one, same.at[n].key);
+            const Kept *k = map_get(&holder, st);
+            if (k && !meet(ev, one, l, k, more))
+                return false;
+            if (!k)
+                map_put(ev->cx, &holder, st, mem_copy(ev->cx, &held, sizeof held));
         }
+    }
+    return !ctx_failed(ev->cx);
+}
+
+/* An error where two states share memory, after one run or after several, and a run writes to it:
+ * `self.c = self.b; self.b = self.a` makes all three one in two. */
+static bool check_memory(Eval *ev)
+{
+    Map kept = kept_memory(ev);
+    Map one = { 0 };
+    bool more = ev->state->left.n > 0;
+    while (more) {
+        more = false;
+        if (!check_run(ev, &kept, &one, &more))
+            return false;
     }
     return !ctx_failed(ev->cx);
 }
