@@ -137,31 +137,45 @@ void storage_invalidate_aliases(Ctx *cx, Storage *st)
     invalidate_through(&l, ALIAS_WHOLE);
 }
 
-bool storage_may_be_one(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg)
+void storage_may_be(Ctx *cx, Storage *st, Map *out)
 {
     VEC(Storage *) found = { 0 };
     vec_push(cx, &found, st);
-    map_put(cx, met, st, NULL);
-    for (size_t i = 0; i < found.n; i++) {
-        if (is(arg, found.at[i]))
-            return true;
+    map_put(cx, out, st, NULL);
+    for (size_t i = 0; i < found.n; i++)
         for (const Alias *p = found.at[i]->aliases; p; p = p->next)
-            if (p->kind == ALIAS_SAME && map_add(cx, met, p->st, NULL))
+            if (p->kind == ALIAS_SAME && map_add(cx, out, p->st, NULL))
                 vec_push(cx, &found, p->st);
-    }
+}
+
+typedef struct Reaching {
+    Ctx *cx;
+    Map *met;
+    VEC(Storage *) found;
+    IsStorage *is;
+    void *arg;
+} Reaching;
+
+/* Does the way of an invalidation in this direction lead to what is wanted? */
+static bool reaches_through(Reaching *r, AliasKind kind)
+{
+    for (size_t i = 0; i < r->found.n; i++)
+        for (const Alias *p = r->found.at[i]->aliases; p; p = p->next) {
+            if ((p->kind != ALIAS_SAME && p->kind != kind) || !map_add(r->cx, r->met, p->st, NULL))
+                continue;
+            if (r->is(r->arg, p->st))
+                return true;
+            vec_push(r->cx, &r->found, p->st);
+        }
     return false;
 }
 
-static bool is_none(void *arg, const Storage *st)
+bool storage_reaches(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg)
 {
-    (void)arg;
-    (void)st;
-    return false;
-}
-
-void storage_may_be(Ctx *cx, Storage *st, Map *out)
-{
-    (void)storage_may_be_one(cx, st, out, is_none, NULL);
+    Reaching r = { .cx = cx, .met = met, .is = is, .arg = arg };
+    map_put(cx, met, st, NULL);
+    vec_push(cx, &r.found, st);
+    return is(arg, st) || reaches_through(&r, ALIAS_PART) || reaches_through(&r, ALIAS_WHOLE);
 }
 
 void storage_parts(Ctx *cx, Storage *st, Map *out)

@@ -132,10 +132,10 @@ void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 /* Adds to out, as keys, st and every storage that may be the same memory. */
 void storage_may_be(Ctx *cx, Storage *st, Map *out);
-/* May st be the same memory as one that `is` wants, perhaps by way of others? The keys of met are
- * not gone through; those that were met are added. */
+/* Does a write to st make something invalid that `is` wants, or is it st itself? The keys of met
+ * are not gone through; what was met is added. */
 typedef bool IsStorage(void *arg, const Storage *st);
-bool storage_may_be_one(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg);
+bool storage_reaches(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg);
 /* Adds to out, as keys, st, its parts, and what may be the same memory as any of these; not the
  * parts of what is in out already. */
 void storage_parts(Ctx *cx, Storage *st, Map *out);

@@ -6,45 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import same, save
+from scripted import save
 from test_state import steps
 
 known = pytest.mark.xfail(strict=True, reason="docs/limits.md")
-OPEN = ("-i", "x:float32[N]")
-
-
-class AppendedAndNamed(nn.Module):
-    """From the first iteration on kept is the first item, which later ones write to."""
-    def forward(self, x):
-        found: List[Tensor] = []
-        kept: Optional[Tensor] = None
-        for i in range(x.size(0)):
-            if kept is not None:
-                kept.mul_(2)
-            new = x + i
-            found.append(new)
-            if i == 0:
-                kept = new
-        return torch.stack(found).sum()
-
-
-class ItemWrittenInALoop(nn.Module):
-    """kept may be x, by way of a list and a place that only the running model knows."""
-    def forward(self, x):
-        found = [x, x + 1]
-        kept: Optional[Tensor] = None
-        for i in range(x.size(0)):
-            if i == 0:
-                kept = found[int(x[0])]
-            elif kept is not None:
-                kept.mul_(2)
-        return x.sum()
-
-
-@known
-@pytest.mark.parametrize("module", [AppendedAndNamed, ItemWrittenInALoop])
-def test_a_run(module, tmp_path):
-    same(module(), tmp_path, [(torch.tensor([0., 1.]),)], *OPEN)
 
 
 class ItemOfAListThatGrows(nn.Module):

@@ -413,8 +413,62 @@ class LeftInAList(nn.Module):
         return torch.stack(found).sum()
 
 
+class AppendedAndNamed(nn.Module):
+    """From the first iteration on kept is the first item, which later ones write to."""
+    def forward(self, x):
+        found: List[Tensor] = []
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if kept is not None:
+                kept.mul_(2)
+            new = x + i
+            found.append(new)
+            if i == 0:
+                kept = new
+        return torch.stack(found).sum()
+
+
+class ItemWrittenInALoop(nn.Module):
+    """kept may be x, by way of a list and a place that only the running model knows."""
+    def forward(self, x):
+        found = [x, x + 1]
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if i == 0:
+                kept = found[int(x[0]) - 1]
+            elif kept is not None:
+                kept.mul_(2)
+        return x.sum()
+
+
+class ItemBound(nn.Module):
+    """Without a branch: kept is what the iteration before has taken out."""
+    def forward(self, x):
+        found = [x, x + 1]
+        kept = x + 5
+        for i in range(x.size(0)):
+            kept.mul_(2)
+            kept = found[int(x[0]) - 1]
+        return x.sum()
+
+
+class AppendedInAPair(nn.Module):
+    def forward(self, x):
+        found: List[Tuple[Tensor, int]] = []
+        kept: Optional[Tensor] = None
+        for i in range(x.size(0)):
+            if kept is not None:
+                kept.mul_(2)
+            new = x + i
+            found.append((new, i))
+            if i == 0:
+                kept = new
+        return found[0][0].sum()
+
+
 @pytest.mark.parametrize("module", [BoundInALoop, BoundWhereNone, BoundToAView, BoundInATuple, WrittenThroughTheName, BoundToACarriedName,
-                                    BoundByWayOfAnother, BoundInALoopInALoop, BoundToAKey, LeftInAList])
+                                    BoundByWayOfAnother, BoundInALoopInALoop, BoundToAKey, LeftInAList, AppendedAndNamed,
+                                    ItemWrittenInALoop, ItemBound, AppendedInAPair])
 def test_a_write_to_what_another_iteration_has_bound(module, tmp_path):
     """PyTorch's result, or refused with a reason."""
     done = same_or_refused(module(), tmp_path, [torch.tensor([1., 2.]), torch.tensor([1., 2., 3.]), torch.ones(1)], "-i", "x:float32[N]")
@@ -446,7 +500,21 @@ class BoundToWhatIsNotWritten(nn.Module):
         return total(kept, x), n
 
 
-@pytest.mark.parametrize("module", [BoundToACopy, BoundToWhatIsNotWritten])
+class AppendedAndRead(nn.Module):
+    def forward(self, x):
+        found: List[Tensor] = []
+        kept: Optional[Tensor] = None
+        n = torch.zeros(1)
+        for i in range(x.size(0)):
+            n.add_(1)
+            new = x + i
+            found.append(new)
+            if x[0] > 0:
+                kept = new
+        return torch.stack(found).sum() + total(kept, x), n
+
+
+@pytest.mark.parametrize("module", [BoundToACopy, BoundToWhatIsNotWritten, AppendedAndRead])
 def test_what_no_other_iteration_writes_is_converted(module, tmp_path):
     _, nodes = same(module(), tmp_path, [(torch.tensor([1., 2.]),), (torch.tensor([1., 2., 3.]),), (torch.ones(1),)], "-i", "x:float32[N]")
     assert "Loop" in nodes

@@ -189,43 +189,60 @@ static bool any_is_reached(Loop *l)
     return reached;
 }
 
+/* What memory belongs to anything but the variable of this leaf? */
 typedef struct OfLeaf {
     const Loop *l;
+    const Map *lists; /* the memory of the lists that the iteration has left */
     const Leaf *leaf;
 } OfLeaf;
 
-/* Is this memory older than the iteration, or left in another variable than the leaf's? */
+/* Is this memory older than the iteration, or left in another variable or in a list? */
 static bool is_of_another(void *arg, const Storage *st)
 {
     const OfLeaf *of = arg;
     const MapEntry *seen = map_find(&of->l->seen, st);
-    return st->created <= of->l->run_opened || (seen && seen->val != of->leaf);
+    return st->created <= of->l->run_opened || (seen && seen->val != of->leaf) ||
+        map_find(of->lists, st);
 }
 
-/* May what the iteration has left in the leaf's variable be the memory of something else, as a
- * branch has bound the name: `if c: o = x`? What the iteration was given there does not count,
- * nor what stood there before the loop. */
-static bool may_be_another(Loop *l, const Leaf *leaf)
+/* May a write to what the iteration has left in the leaf's variable be one to something else?
+ * `if c: o = x` binds the name in a branch, and `o = l[k]` takes an item of a list. What the
+ * iteration was given there does not count, nor what stood there before the loop. */
+static bool may_be_another(Loop *l, const Map *lists, const Leaf *leaf)
 {
     Ctx *cx = l->ev->cx;
     Storage *left = leaf->alias->st;
     Map met = { 0 };
-    OfLeaf of = { l, leaf };
+    OfLeaf of = { l, lists, leaf };
     if (leaf->other || !left->aliases || !leaf->fed || leaf->fed->st == left)
         return leaf->other;
     map_put(cx, &met, leaf->fed->st, NULL);
     map_put(cx, &met, leaf->tensor->st, NULL);
-    return storage_may_be_one(cx, left, &met, is_of_another, &of);
+    return storage_reaches(cx, left, &met, is_of_another, &of);
+}
+
+static void add_lists(Loop *l, Map *lists)
+{
+    for (size_t i = 0; i < l->leaves.n; i++) {
+        const Leaf *leaf = &l->leaves.at[i];
+        if (leaf->after)
+            map_put(l->ev->cx, lists, leaf->after->memory->st, NULL);
+        if (leaf->list_after)
+            map_put(l->ev->cx, lists, leaf->list_after->memory->st, NULL);
+    }
 }
 
 /* Where iterations write to tensors, the next one may write under another name to what this one
  * has left: one more run then begins with the alias. */
 static void look_for_aliases(Loop *l)
 {
+    Map lists = { 0 };
+    if (l->writes)
+        add_lists(l, &lists);
     for (size_t i = 0; l->writes && i < l->leaves.n; i++) {
         Leaf *leaf = &l->leaves.at[i];
         bool left = !leaf->dead && leaf->form == LEAF_TENSOR && leaf->alias && leaf->last;
-        if (!left || leaf->tied || !may_be_another(l, leaf))
+        if (!left || leaf->tied || !may_be_another(l, &lists, leaf))
             continue;
         leaf->tied = l->again = true;
     }
