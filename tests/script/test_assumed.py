@@ -141,6 +141,18 @@ class OfInput(nn.Module):
         return x.sum(-1)
 
 
+class OfArgument(nn.Module):
+    def forward(self, x, k: int):
+        if k > 2:
+            x = x.reshape(x.size(0), 2, 2)
+        return x.sum(-1)
+
+
+def test_an_argument_that_a_branch_rests_on_can_be_given(tmp_path):
+    assert "or the numbers among the arguments (-i k=3)" in refused(OfArgument(), tmp_path, *ROWS, "-i", "k:int64[]")
+    assert oracle.convert(tmp_path / "model.pt", tmp_path / "model.onnx", *ROWS, "-i", "k=3").returncode == 0
+
+
 def test_what_a_range_can_tell_is_not_assumed(tmp_path):
     assert "fix the sizes that the condition rests on with -i" in refused(OfInput(), tmp_path, *ROWS)
     done, kinds = same(OfInput(), tmp_path, found(1, 2), "-i", "x:float32[N=1..64,4]")

@@ -352,6 +352,18 @@ def test_sizes_whose_number_the_running_model_knows(module, opset, tmp_path):
     assert "has another rank in some runs of the model" in done.stderr and "assumed" not in done.stderr
 
 
+class FilledUpTo(nn.Module):
+    """The list has a bound, though n has none and may count from the end."""
+    def forward(self, x, n):
+        return x.new_zeros(x.shape[1:int(n)]), x.new_ones(x.shape[int(n):]), x.new_ones(x.shape[2:int(n):2])
+
+
+def test_the_rank_bounds_the_list(tmp_path):
+    x = torch.randn(2, 3, 1, 4)
+    same(FilledUpTo(), tmp_path, [(x, torch.tensor(n)) for n in (0, 1, 2, 3, 4, 9, -1, -2, -4, -9)], *WIDE, "-i", "n:int64[]")
+    assert [len(o.type.tensor_type.shape.dim) for o in onnx.load(str(tmp_path / "model.onnx")).graph.output] == [3, 4, 2]
+
+
 def test_the_file_states_the_most_sizes(tmp_path):
     same(Filled(), tmp_path, SIZES, *WIDE)
     assert len(onnx.load(str(tmp_path / "model.onnx")).graph.output[0].type.tensor_type.shape.dim) == 3

@@ -264,6 +264,8 @@ static Value varying(Join *j, Value never, Ox x, Ox y)
     return never;
 }
 
+/* f32[3] in one branch and f32[2,3] in the other. The error of any use but returning it says what
+ * decides the condition, or that nothing outside of the program can. */
 static Value different_ranks(Join *j, Ox x, Ox y)
 {
     Ctx *cx = j->ev->cx;
@@ -276,7 +278,8 @@ static Value different_ranks(Join *j, Ox x, Ox y)
                        x, y);
     const char *advice = data
         ? "the condition rests on data, so the program must give both one rank (unsqueeze, reshape)"
-        : "fix the sizes that the condition rests on with -i";
+        : "fix the sizes that the condition rests on with -i, or the numbers among the arguments "
+          "(-i k=3)";
     Str why = str_fmt(
         cx, "one branch of an if gives %s, the other %s, and ONNX decides between them; %s",
         type_text(cx, x->type)->s, type_text(cx, y->type)->s, advice);

@@ -415,6 +415,20 @@ static bool len(ListOp *op)
 
 static bool item(ListOp *op) { return stacked_item(op->ev, op->s, op->arg[1].v, op->out); }
 
+/* l[2:end] of a list of 3 has 1 item at most, whatever end is: also below 0, where the model alone
+ * knows how many there are. */
+static void bound_part(ListOp *op, Dim start, bool forth, Ox part)
+{
+    Dim n = stacked_length(op->ev, op->s);
+    int64_t least, most, first;
+    if (!n || !ox_ok(part) || op->s->item.ragged || !dim_is_sym(ox_dim(part, 0), NULL))
+        return;
+    dim_range(op->cx, n, &least, &most);
+    if (forth && dim_known(start, &first) && first > 0 && most < INT64_MAX)
+        most = first < most ? most - first : 0;
+    dim_set_range(op->cx, ox_dim(part, 0), 0, most);
+}
+
 /* l[start:end:step]. A bound that is not given is the end that the step comes from, or goes to. */
 static bool slice(ListOp *op)
 {
@@ -434,7 +448,9 @@ static bool slice(ListOp *op)
     Ox start = ox_dims(op->g, &bound[0], 1);
     Ox end = ox_dims(op->g, &bound[1], 1);
     Ox step = ox_dims(op->g, &bound[2], 1);
-    Stacked *part = part_of(op, op->s, slice_whole(op, start, end, step));
+    Ox items = slice_whole(op, start, end, step);
+    bound_part(op, bound[0], forth == YES, items);
+    Stacked *part = part_of(op, op->s, items);
     if (part)
         *op->out = list_like(op, part);
     return part != NULL;
