@@ -108,6 +108,41 @@ def test_two_names_of_what_a_run_writes_in_place(model, tmp_path):
     assert "after a run it is, or may be, the same as" in refused(model(), tmp_path, *ROWS)
 
 
+class ItemOfAListThatGrows(Keeps):
+    """From the second run on s is the first item, which a run writes to."""
+    def forward(self, x):
+        self.s.add_(x[0])
+        self.hs.append(x[0])
+        self.s = self.hs[0]
+        return self.hs[0].sum()
+
+
+class ItemOfAListThatGrowsInTwoRuns(Keeps):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("c", torch.zeros(3))
+
+    def forward(self, x):
+        self.c.add_(x[0])
+        self.hs.append(x[0])
+        self.c = self.s
+        self.s = self.hs[0]
+        return self.hs[0].sum() + self.c.sum()
+
+
+@pytest.mark.parametrize("model", [ItemOfAListThatGrows, ItemOfAListThatGrowsInTwoRuns])
+def test_an_item_of_a_list_that_grows(model, tmp_path):
+    assert "after a run it is, or may be, the same as hs" in refused(model(), tmp_path, *ROWS)
+
+
+class CopyOfAnItemOfAListThatGrows(Keeps):
+    def forward(self, x):
+        self.s.add_(x[0])
+        self.hs.append(x[0])
+        self.s = self.hs[0].clone()
+        return self.hs[0].sum() + self.s
+
+
 class NothingInPlace(Keeps):
     def forward(self, x):
         out = self.hs[1] + self.hs[0] + self.s
@@ -189,7 +224,7 @@ class Shifted(Keeps):
         return self.hs[0] + self.hs[1] + x
 
 
-@pytest.mark.parametrize("model", [Swapped, Shifted, NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
+@pytest.mark.parametrize("model", [CopyOfAnItemOfAListThatGrows, Swapped, Shifted, NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
 def test_is_right(model, tmp_path):
     steps(save(model(), tmp_path), tmp_path, rows(2, 3, 2, 4), ROWS)
 

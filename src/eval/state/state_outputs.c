@@ -609,6 +609,27 @@ static void keep_items(Eval *ev, Map *kept, const Map *left, const TrackedList *
             keep_object(ev, kept, left, state_item(ev->cx, h->name, i), cells[i].v);
 }
 
+/* The memory that stands for all items of a list that grows; NULL: it does not grow. */
+static const Storage *memory_of_items(const TrackedList *h)
+{
+    const Stacked *items = h->fed ? h->list->stacked : NULL;
+    return items && items->memory ? items->memory->st : NULL;
+}
+
+static bool is_storage(void *arg, const Storage *st) { return st == arg; }
+
+/* Adds to `same` the memory of each list that grows in which st is, or may be, an item. */
+static void add_lists_of_item(Eval *ev, Storage *st, Map *same)
+{
+    State *s = ev->state;
+    for (size_t i = 0; i < s->lists.n; i++) {
+        const Storage *items = memory_of_items(&s->lists.at[i]);
+        Map met = { 0 };
+        if (items && storage_reaches(ev->cx, st, &met, is_storage, (void *)(uintptr_t)items))
+            map_add(ev->cx, same, items, NULL);
+    }
+}
+
 /* What the model still holds that a run may have written to: storages, and the marks of lists,
  * dicts and objects. Empty where the run has put no other tensor in the
  * place of one. */
@@ -634,6 +655,10 @@ static Map kept_memory(Eval *ev)
         Kept k = { h->name, mark ? mark->st : NULL, was_written(h) };
         if (mark && !map_find(&left, h->name))
             map_put(cx, &kept, mark->st, mem_copy(cx, &k, sizeof k));
+        const Storage *items = memory_of_items(h);
+        Kept grown = { h->name, items, false };
+        if (items && !map_find(&left, h->name))
+            map_put(cx, &kept, items, mem_copy(cx, &grown, sizeof grown));
         keep_items(ev, &kept, &left, h);
     }
     for (size_t i = 0; i < s->order.n; i++) {
@@ -682,6 +707,7 @@ static bool check_run(Eval *ev, const Map *kept, Map *one, bool *more)
         Kept held = { l->name, l->before, l->written };
         Map same = { 0 };
         storage_may_be(ev->cx, l->st, &same);
+        add_lists_of_item(ev, l->st, &same);
         for (size_t n = 0; n < same.n; n++) {
             const void *st = first_of(one, same.at[n].key);
             const Kept *k = map_get(&holder, st);
