@@ -46,7 +46,15 @@ def test_an_exception_of_on_note_is_the_callers(saved):
     assert len(told) == 1
 
 
-def test_an_interrupt_waits_for_c():
+@pytest.fixture
+def interruptible():
+    """What a shell starts in the background ignores Ctrl-C, and so would the tests."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_waits_for_c(interruptible):
     done = []
     with pytest.raises(KeyboardInterrupt):
         with held():
