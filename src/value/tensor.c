@@ -99,94 +99,96 @@ void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why)
     add_alias(cx, part->st, ALIAS_WHOLE, whole->st, why);
 }
 
-typedef struct Invalidation {
+/* A way over aliases, from one memory to the next. */
+typedef struct AliasWalk {
     Ctx *cx;
-    Map seen;
+    Map *met; /* what was met, or is not to be gone through */
     VEC(Storage *) found;
-} Invalidation;
-
-/* Invalidates what may be the same memory as one of l->found, or is such an alias of it, and so on;
- * each goes to l->found. */
-static void invalidate_through(Invalidation *l, AliasKind kind)
-{
-    for (size_t i = 0; i < l->found.n; i++)
-        for (const Alias *p = l->found.at[i]->aliases; p; p = p->next) {
-            if ((p->kind != ALIAS_SAME && p->kind != kind) || map_find(&l->seen, p->st))
-                continue;
-            map_put(l->cx, &l->seen, p->st, NULL);
-            vec_push(l->cx, &l->found, p->st);
-            if (p->st->invalid && !ox_ok(p->st->now))
-                continue;
-            storage_set(l->cx, p->st, POISON);
-            p->st->invalid = p->why;
-        }
-}
-
-/* First down to the parts of st, then up to whatever holds st or one of these. Never up and down
- * again: two parts of one whole have nothing to do with each other. */
-void storage_invalidate_aliases(Ctx *cx, Storage *st)
-{
-    Invalidation l = { .cx = cx };
-    if (!st->aliases)
-        return;
-    if (st->now) /* not the mark of a list, dict or object */
-        heap_note_shared_write(cx);
-    map_put(cx, &l.seen, st, NULL);
-    vec_push(cx, &l.found, st);
-    invalidate_through(&l, ALIAS_PART);
-    invalidate_through(&l, ALIAS_WHOLE);
-}
-
-void storage_may_be(Ctx *cx, Storage *st, Map *out)
-{
-    VEC(Storage *) found = { 0 };
-    vec_push(cx, &found, st);
-    map_put(cx, out, st, NULL);
-    for (size_t i = 0; i < found.n; i++)
-        for (const Alias *p = found.at[i]->aliases; p; p = p->next)
-            if (p->kind == ALIAS_SAME && map_add(cx, out, p->st, NULL))
-                vec_push(cx, &found, p->st);
-}
-
-typedef struct Reaching {
-    Ctx *cx;
-    Map *met;
-    VEC(Storage *) found;
-    IsStorage *is;
+    bool (*visit)(void *arg, const Alias *p); /* true: the walk ends there; NULL: none does */
     void *arg;
-} Reaching;
+} AliasWalk;
 
-/* Does the way of an invalidation in this direction lead to what is wanted? */
-static bool reaches_through(Reaching *r, AliasKind kind)
+static void walk_from(AliasWalk *w, Storage *st)
 {
-    for (size_t i = 0; i < r->found.n; i++)
-        for (const Alias *p = r->found.at[i]->aliases; p; p = p->next) {
-            if ((p->kind != ALIAS_SAME && p->kind != kind) || !map_add(r->cx, r->met, p->st, NULL))
+    map_put(w->cx, w->met, st, NULL);
+    vec_push(w->cx, &w->found, st);
+}
+
+/* Goes from what was found to what may be the same memory, or is such an alias of it, and so on.
+ * Did the walk end at one? */
+static bool walk_through(AliasWalk *w, AliasKind kind)
+{
+    for (size_t i = 0; i < w->found.n; i++)
+        for (const Alias *p = w->found.at[i]->aliases; p; p = p->next) {
+            if ((p->kind != ALIAS_SAME && p->kind != kind) || !map_add(w->cx, w->met, p->st, NULL))
                 continue;
-            if (r->is(r->arg, p->st))
+            vec_push(w->cx, &w->found, p->st);
+            if (w->visit && w->visit(w->arg, p))
                 return true;
-            vec_push(r->cx, &r->found, p->st);
         }
     return false;
 }
 
+/* The way of a write to st: first down to the parts of st, then up to whatever holds st or one of
+ * these. Never up and down again: two parts of one whole have nothing to do with each other. */
+static bool walk_as_a_write(AliasWalk *w, Storage *st)
+{
+    walk_from(w, st);
+    return walk_through(w, ALIAS_PART) || walk_through(w, ALIAS_WHOLE);
+}
+
+static bool invalidate(void *cx, const Alias *p)
+{
+    if (p->st->invalid && !ox_ok(p->st->now))
+        return false;
+    storage_set(cx, p->st, POISON);
+    p->st->invalid = p->why;
+    return false;
+}
+
+void storage_invalidate_aliases(Ctx *cx, Storage *st)
+{
+    Map met = { 0 };
+    AliasWalk w = { .cx = cx, .met = &met, .visit = invalidate, .arg = cx };
+    if (!st->aliases)
+        return;
+    if (st->now) /* not the mark of a list, dict or object */
+        heap_note_shared_write(cx);
+    (void)walk_as_a_write(&w, st);
+}
+
+typedef struct Wanted {
+    IsStorage *is;
+    void *arg;
+} Wanted;
+
+static bool is_wanted(void *arg, const Alias *p)
+{
+    const Wanted *w = arg;
+    return w->is(w->arg, p->st);
+}
+
 bool storage_reaches(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg)
 {
-    Reaching r = { .cx = cx, .met = met, .is = is, .arg = arg };
-    map_put(cx, met, st, NULL);
-    vec_push(cx, &r.found, st);
-    return is(arg, st) || reaches_through(&r, ALIAS_PART) || reaches_through(&r, ALIAS_WHOLE);
+    Wanted wanted = { is, arg };
+    AliasWalk w = { .cx = cx, .met = met, .visit = is_wanted, .arg = &wanted };
+    return is(arg, st) || walk_as_a_write(&w, st);
+}
+
+void storage_may_be(Ctx *cx, Storage *st, Map *out)
+{
+    AliasWalk w = { .cx = cx, .met = out };
+    walk_from(&w, st);
+    (void)walk_through(&w, ALIAS_SAME);
 }
 
 void storage_parts(Ctx *cx, Storage *st, Map *out)
 {
-    VEC(Storage *) found = { 0 };
-    if (map_add(cx, out, st, NULL))
-        vec_push(cx, &found, st);
-    for (size_t i = 0; i < found.n; i++)
-        for (const Alias *p = found.at[i]->aliases; p; p = p->next)
-            if (p->kind != ALIAS_WHOLE && map_add(cx, out, p->st, NULL))
-                vec_push(cx, &found, p->st);
+    AliasWalk w = { .cx = cx, .met = out };
+    if (map_find(out, st))
+        return;
+    walk_from(&w, st);
+    (void)walk_through(&w, ALIAS_PART);
 }
 
 Ox storage_fail_invalid(Ctx *cx, const Storage *st)

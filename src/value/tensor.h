@@ -132,9 +132,9 @@ void tensor_maybe_shared(Ctx *cx, Tensor *a, Tensor *b, Str why);
 void tensor_holds(Ctx *cx, Tensor *whole, Tensor *part, Str why);
 /* Adds to out, as keys, st and every storage that may be the same memory. */
 void storage_may_be(Ctx *cx, Storage *st, Map *out);
+typedef bool IsStorage(void *arg, const Storage *st);
 /* Does a write to st make something invalid that `is` wants, or is it st itself? The keys of met
  * are not gone through; what was met is added. */
-typedef bool IsStorage(void *arg, const Storage *st);
 bool storage_reaches(Ctx *cx, Storage *st, Map *met, IsStorage *is, void *arg);
 /* Adds to out, as keys, st, its parts, and what may be the same memory as any of these; not the
  * parts of what is in out already. */
