@@ -240,8 +240,6 @@ static bool leave_present(Eval *ev, Value before, Value after, Str name, SourceI
     count_values(ev->cx, 1);
     if (before.tag == V_TENSOR && after.tag == V_TENSOR)
         return leave_tensor(ev, before.t, after.t, name, at);
-    if (before.tag == V_NONE && facts_state(ev->cx, name) && *facts_state(ev->cx, name) & UNLOOKED)
-        return true;
     if (val_is_plain_number(before) && val_is_plain_number(after))
         return leave(ev, name, carry_ox(ev->g, after), at);
     if (before.tag != V_TUPLE || after.tag != V_TUPLE || before.tuple->n != after.tuple->n)
@@ -616,18 +614,42 @@ static const Storage *memory_of_items(const TrackedList *h)
     return items && items->memory ? items->memory->st : NULL;
 }
 
-static bool is_storage(void *arg, const Storage *st) { return st == arg; }
-
-/* Adds to `same` the memory of each list that grows in which st is, or may be, an item. */
-static void add_lists_of_item(Eval *ev, Storage *st, Map *same)
+static Map memories_of_lists(Eval *ev)
 {
     State *s = ev->state;
+    Map lists = { 0 };
     for (size_t i = 0; i < s->lists.n; i++) {
         const Storage *items = memory_of_items(&s->lists.at[i]);
-        Map met = { 0 };
-        if (items && storage_reaches(ev->cx, st, &met, is_storage, (void *)(uintptr_t)items))
-            map_add(ev->cx, same, items, NULL);
+        if (items)
+            map_put(ev->cx, &lists, items, NULL);
     }
+    return lists;
+}
+
+typedef struct Held {
+    Ctx *cx;
+    const Map *lists;
+    Map *same;
+} Held;
+
+/* Goes on always: a tensor may be an item of several lists. */
+static bool note_list(void *arg, const Storage *st)
+{
+    const Held *h = arg;
+    if (map_find(h->lists, st))
+        map_put(h->cx, h->same, st, NULL);
+    return false;
+}
+
+/* Adds to `same` all memory that st is, or may be, and that of each list that grows in which it is
+ * an item. */
+static void find_same(Ctx *cx, const Map *lists, Storage *st, Map *same)
+{
+    Map met = { 0 };
+    Held h = { cx, lists, same };
+    storage_may_be(cx, st, same);
+    if (lists->n > 0)
+        (void)storage_reaches(cx, st, &met, note_list, &h);
 }
 
 /* What the model still holds that a run may have written to: storages, and the marks of lists,
@@ -678,8 +700,9 @@ static const void *first_of(const Map *one, const void *st)
     return st;
 }
 
-/* Holds l the memory that `holds` has in k? False after the error, where a run writes to one of the
- * two: inputs share no memory. Else the memories that they held are one in the next run. */
+/* l and k hold one memory after the run. False after the error, where a run writes to one of the
+ * two: inputs share no memory. Else the memories that they held before it are one in the next run.
+ */
 static bool meet(Eval *ev, Map *one, const Left *l, const Kept *k, bool *more)
 {
     if (k->name == l->name)
@@ -696,7 +719,7 @@ static bool meet(Eval *ev, Map *one, const Left *l, const Kept *k, bool *more)
 }
 
 /* What the run leaves under two names, when the memories in `one` are each one memory. */
-static bool check_run(Eval *ev, const Map *kept, Map *one, bool *more)
+static bool check_run(Eval *ev, const Map *kept, const Map *lists, Map *one, bool *more)
 {
     State *s = ev->state;
     Map holder = { 0 };
@@ -706,8 +729,7 @@ static bool check_run(Eval *ev, const Map *kept, Map *one, bool *more)
         const Left *l = &s->left.at[i];
         Kept held = { l->name, l->before, l->written };
         Map same = { 0 };
-        storage_may_be(ev->cx, l->st, &same);
-        add_lists_of_item(ev, l->st, &same);
+        find_same(ev->cx, lists, l->st, &same);
         for (size_t n = 0; n < same.n; n++) {
             const void *st = first_of(one, same.at[n].key);
             const Kept *k = map_get(&holder, st);
@@ -725,11 +747,12 @@ static bool check_run(Eval *ev, const Map *kept, Map *one, bool *more)
 static bool check_memory(Eval *ev)
 {
     Map kept = kept_memory(ev);
+    Map lists = memories_of_lists(ev);
     Map one = { 0 };
     bool more = ev->state->left.n > 0;
     while (more) {
         more = false;
-        if (!check_run(ev, &kept, &one, &more))
+        if (!check_run(ev, &kept, &lists, &one, &more))
             return false;
     }
     return !ctx_failed(ev->cx);
