@@ -431,6 +431,8 @@ static void look_at_pair(struct Specialized *s, const Node *n, Dim d, Ox with, i
 static void look_at_broadcast(struct Specialized *s, const Node *n)
 {
     int64_t number;
+    if (!broadcasts(n) || !is_live(s, n))
+        return;
     for (int from_last = 1; from_last <= ox_rank(n->out[0]); from_last++) {
         Ox with = largest_at(n, from_last, &number);
         if (!with || number < 2)
@@ -440,15 +442,6 @@ static void look_at_broadcast(struct Specialized *s, const Node *n)
             if (axis >= 0)
                 look_at_pair(s, n, ox_dim(n->in[i], axis), with, number);
         }
-    }
-}
-
-static void judge_broadcasts(struct Specialized *s)
-{
-    for (size_t i = 0; i < s->g->nodes.n; i++) {
-        const Node *n = s->g->nodes.at[i];
-        if (broadcasts(n) && is_live(s, n))
-            look_at_broadcast(s, n);
     }
 }
 
@@ -514,6 +507,8 @@ static void look_at_shape(struct Specialized *s, const Node *n)
 {
     int64_t before_x[MAX_RANK + 1];
     int64_t before_y[MAX_RANK + 1];
+    if (!node_is(n, "Reshape") || !is_live(s, n))
+        return;
     Ox x = n->in[0];
     Ox y = n->out[0];
     if (!count_before(s->cx, x, before_x) || !count_before(s->cx, y, before_y))
@@ -522,15 +517,6 @@ static void look_at_shape(struct Specialized *s, const Node *n)
         for (int i = 1; i < ox_rank(y); i++)
             if (before_x[j] == before_y[i])
                 look_at_cut(s, n, j, i);
-}
-
-static void judge_shapes(struct Specialized *s)
-{
-    for (size_t i = 0; i < s->g->nodes.n; i++) {
-        const Node *n = s->g->nodes.at[i];
-        if (node_is(n, "Reshape") && is_live(s, n))
-            look_at_shape(s, n);
-    }
 }
 
 /* ---- what has how many elements ---- */
@@ -575,6 +561,12 @@ static void find_outputs(struct Specialized *s)
 }
 
 /* ---- judging ---- */
+
+static void look_at_all(struct Specialized *s, void (*look)(struct Specialized *, const Node *))
+{
+    for (size_t i = 0; i < s->g->nodes.n; i++)
+        look(s, s->g->nodes.at[i]);
+}
 
 /* Are all positions used, but for one at an end, and not in two halves? */
 static bool is_loop(const Rows *r)
@@ -712,9 +704,9 @@ void specialized_report(Ctx *cx, Graph *g, bool traced)
     if (traced)
         find_rows(s);
     judge_rows(s);
-    judge_broadcasts(s);
+    look_at_all(s, look_at_broadcast);
     if (traced) {
-        judge_shapes(s);
+        look_at_all(s, look_at_shape);
         judge_trace(s);
     }
     for (size_t i = 0; i < s->asked.n; i++)
