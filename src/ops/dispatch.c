@@ -650,8 +650,9 @@ static bool check_expect(Op *op, Value v)
 {
     const Value *at = v.tag == V_TUPLE ? v.tuple->at : &v;
     int64_t n = v.tag == V_TUPLE ? v.tuple->n : 1;
-    for (int64_t i = 0; i < n; i++)
-        if (op->record_errs >> i & 1 && at[i].tag == V_TENSOR)
+    uint32_t errs = op->record_errs;
+    for (int64_t i = 0; i < n && errs; i++, errs >>= 1)
+        if (errs & RESULT(0) && at[i].tag == V_TENSOR)
             record_note_erred(op->cx, tensor_read(op->g, at[i].t));
     for (int64_t i = 0; i < n && i < op->n_expect; i++)
         if (at[i].tag == V_TENSOR && op->expect[i] &&

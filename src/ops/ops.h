@@ -213,9 +213,10 @@ struct Op {
     bool in_place; /* of an EACH row, which writes by itself: the call is of the form `add_` */
     Type expect[4]; /* the types that the file records for the results (pt2, traces) */
     int n_expect;
-    uint32_t record_errs; /* set by a lowering, bit i: what the file records of result i is torch's
-                             mistake */
+    uint32_t record_errs; /* set by a lowering: what the file records of these results (RESULT(i))
+                             is torch's mistake */
 };
+#define RESULT(i) (1u << (i))
 
 /* ---- arguments, by the schema's names; asking for a name that the schema lacks is E_BUG ---- */
 

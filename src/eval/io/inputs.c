@@ -700,6 +700,7 @@ static bool make_value(Inputs *in, Str path, const TypeExpr *t, const ParamDecl 
     const InputDecl *d = decl_at(in, path);
     check_stack(cx);
     count_values(cx, 1);
+    /* Optional and Union come here once more, for the type that is meant. */
     if (!in->names.n || in->names.at[in->names.n - 1] != path)
         vec_push(cx, &in->names, path);
     if (!t && d)

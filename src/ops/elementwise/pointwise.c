@@ -384,7 +384,7 @@ static Ox negative_powers(Op *op, Ox x, Ox n)
 static Ox bool_power(Op *op, Ox x, Ox n)
 {
     if (op->n_expect == 1 && op->expect[0] && op->expect[0]->dtype == DT_INT64)
-        op->record_errs = 1;
+        op->record_errs = RESULT(0);
     Ox off = ox(op, "Not", n);
     return ox(op, "Or", x, off);
 }

@@ -252,7 +252,7 @@ static Value lower_unique_consecutive(Op *op)
     bool all = op->row->datum || !flat;
     Ox list = flat ? flatten_to_1d(op, x) : x;
     if (along && op->expect[0] && op->expect[0]->rank != rank)
-        op->record_errs = 7; /* and so of what was computed with the rank of the first */
+        op->record_errs = RESULT(0) | RESULT(1) | RESULT(2);
     if (along)
         op->n_expect = 0;
     if (!ox_ok(list))

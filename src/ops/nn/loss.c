@@ -467,7 +467,7 @@ static Ox lower_multilabel_margin(Op *op)
         return POISON;
     /* torch 2.13 records [1] in a .pt2 for a vector without reduction */
     if (ox_rank(out[0]) == 0 && op->n_expect == 1 && op->expect[0] && op->expect[0]->rank == 1)
-        op->record_errs = 1;
+        op->record_errs = RESULT(0);
     return out[0];
 }
 

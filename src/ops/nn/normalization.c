@@ -305,7 +305,7 @@ static Value lower_native_batch_norm(Op *op)
     saved_stats(op, &n, batch, out + 1);
     /* Of empty ones torch 2.13 records the type of the input, and returns that of the weight. */
     if (!batch)
-        op->record_errs = 6;
+        op->record_errs = RESULT(1) | RESULT(2);
     if (form == NO_UPDATE || form == WITH_UPDATE || form == FUNCTIONAL_UPDATE)
         out[count++] = empty_of(op, DT_UINT8);
     if (!functional)
@@ -742,7 +742,7 @@ static Value lower_weight_norm_interface(Op *op)
     Ox scale = ox(op, "Div", wide_g, norm);
     Ox scaled = ox(op, "Mul", wide_v, scale);
     Ox out[2] = { ox_cast(op->g, scaled, type), norm };
-    op->record_errs = type == DT_FLOAT16 ? 3 : 0;
+    op->record_errs = type == DT_FLOAT16 ? RESULT(0) | RESULT(1) : 0;
     return result_tuple(op, out, 2);
 }
 

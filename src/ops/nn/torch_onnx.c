@@ -64,7 +64,7 @@ static Value lower_attention(Op *op)
     Ox past_v = arg_opt(op, "past_value");
     Ox out[ATTENTION_RESULTS];
     Attrs a = { .n = 0 };
-    if (!need_opset(op, 23, "torch.onnx.ops.attention"))
+    if (!need_opset(op, 23, "torch.onnx.ops.attention") || !means_the_same(op, mask, past_k))
         return val_poison();
     add_int(op, &a, "is_causal", 0);
     add_int(op, &a, "kv_num_heads", 0);
@@ -76,8 +76,6 @@ static Value lower_attention(Op *op)
         a.at[a.n++] = FLOAT("softcap", arg_float(op, "softcap"));
     if (arg_given(op, "softmax_precision"))
         a.at[a.n++] = INT("softmax_precision", arg_int(op, "softmax_precision"));
-    if (!means_the_same(op, mask, past_k))
-        return val_poison();
     OxList in = INPUTS(q, k, v, mask, past_k, past_v);
     if (!ox_make_n(op->g, "Attention", in, a.at, a.n, out, ATTENTION_RESULTS))
         return val_poison();
