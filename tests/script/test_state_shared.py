@@ -103,7 +103,21 @@ class InThreeRuns(Keeps):
         return self.hs[0] + x
 
 
-@pytest.mark.parametrize("model", [TwoItems, ItemAndBuffer, PartOfAnother, InSomeTrips, TwoLists, TwoDicts, InTwoRuns, InThreeRuns])
+class InThreeRunsOfEqual(Keeps):
+    """All three are zeros in the file, so b is as before after the first run: but the third run writes to what is a, b and c."""
+    def __init__(self):
+        super().__init__()
+        for name in "abc":
+            self.register_buffer(name, torch.zeros(3))
+
+    def forward(self, x):
+        self.c.add_(x[0])
+        self.c = self.b
+        self.b = self.a
+        return self.a + self.b + x
+
+
+@pytest.mark.parametrize("model", [TwoItems, ItemAndBuffer, PartOfAnother, InSomeTrips, TwoLists, TwoDicts, InTwoRuns, InThreeRuns, InThreeRunsOfEqual])
 def test_two_names_of_what_a_run_writes_in_place(model, tmp_path):
     assert "after a run it is, or may be, the same as" in refused(model(), tmp_path, *ROWS)
 
@@ -130,7 +144,34 @@ class ItemOfAListThatGrowsInTwoRuns(Keeps):
         return self.hs[0].sum() + self.c.sum()
 
 
-@pytest.mark.parametrize("model", [ItemOfAListThatGrows, ItemOfAListThatGrowsInTwoRuns])
+class AppendedAndWritten(Keeps):
+    """From the second run on s is also the third item."""
+    def forward(self, x):
+        self.hs.append(self.s)
+        self.s.add_(x[0])
+        return self.hs[2].sum()
+
+
+class WrittenAndAppended(Keeps):
+    def forward(self, x):
+        self.s.add_(x[0])
+        out = self.hs[0].sum() + self.hs[1].sum()
+        self.hs.append(self.s)
+        return out
+
+
+class AppendedPart(Keeps):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("two", torch.zeros(2, 3))
+
+    def forward(self, x):
+        self.hs.append(self.two[1])
+        self.two.add_(x[0])
+        return self.hs[2].sum()
+
+
+@pytest.mark.parametrize("model", [ItemOfAListThatGrows, ItemOfAListThatGrowsInTwoRuns, AppendedAndWritten, WrittenAndAppended, AppendedPart])
 def test_an_item_of_a_list_that_grows(model, tmp_path):
     assert "after a run it is, or may be, the same as hs" in refused(model(), tmp_path, *ROWS)
 
@@ -141,6 +182,21 @@ class CopyOfAnItemOfAListThatGrows(Keeps):
         self.hs.append(x[0])
         self.s = self.hs[0].clone()
         return self.hs[0].sum() + self.s
+
+
+class AppendedNotWritten(Keeps):
+    """It grows by a buffer that no run writes to."""
+    def forward(self, x):
+        self.hs.append(self.s)
+        return self.hs[0] + x + self.hs[-1]
+
+
+class AppendedThenReplaced(Keeps):
+    """The item is the buffer of before the run, which then is another tensor."""
+    def forward(self, x):
+        self.hs.append(self.s)
+        self.s = self.s + x[0]
+        return self.hs[-1] + x
 
 
 class NothingInPlace(Keeps):
@@ -224,7 +280,7 @@ class Shifted(Keeps):
         return self.hs[0] + self.hs[1] + x
 
 
-@pytest.mark.parametrize("model", [CopyOfAnItemOfAListThatGrows, Swapped, Shifted, NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
+@pytest.mark.parametrize("model", [CopyOfAnItemOfAListThatGrows, AppendedNotWritten, AppendedThenReplaced, Swapped, Shifted, NothingInPlace, Cloned, MovesOn, ReplacedDict, ReplacedInTrips, SetUnlooked])
 def test_is_right(model, tmp_path):
     steps(save(model(), tmp_path), tmp_path, rows(2, 3, 2, 4), ROWS)
 

@@ -641,15 +641,29 @@ static bool note_list(void *arg, const Storage *st)
     return false;
 }
 
-/* Adds to `same` all memory that st is, or may be, and that of each list that grows in which it is
- * an item. */
-static void find_same(Ctx *cx, const Map *lists, Storage *st, Map *same)
+/* Adds to `same` the memory of each list that grows in which st is an item. */
+static void find_lists(Ctx *cx, const Map *lists, Storage *st, Map *same)
 {
     Map met = { 0 };
     Held h = { cx, lists, same };
-    storage_may_be(cx, st, same);
     if (lists->n > 0)
         (void)storage_reaches(cx, st, &met, note_list, &h);
+}
+
+/* Adds to `same` all memory that st is, or may be, also as an item of a list that grows. */
+static void find_same(Ctx *cx, const Map *lists, Storage *st, Map *same)
+{
+    storage_may_be(cx, st, same);
+    find_lists(cx, lists, st, same);
+}
+
+/* The names under which the run has left another thing than before. */
+static Map names_left(Eval *ev)
+{
+    Map left = { 0 };
+    for (size_t i = 0; i < ev->state->left.n; i++)
+        map_put(ev->cx, &left, ev->state->left.at[i].name, NULL);
+    return left;
 }
 
 /* What the model still holds that a run may have written to: storages, and the marks of lists,
@@ -659,12 +673,10 @@ static Map kept_memory(Eval *ev)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
-    Map left = { 0 };
+    Map left = names_left(ev);
     Map kept = { 0 };
-    if (s->left.n == 0)
+    if (left.n == 0)
         return kept;
-    for (size_t i = 0; i < s->left.n; i++)
-        map_put(cx, &left, s->left.at[i].name, NULL);
     for (size_t i = 0; i < s->storages.n; i++) {
         const TrackedStorage *h = &s->storages.at[i];
         Kept k = { h->name, h->st, h->st->now != h->before };
@@ -742,13 +754,32 @@ static bool check_run(Eval *ev, const Map *kept, const Map *lists, Map *one, boo
     return !ctx_failed(ev->cx);
 }
 
+/* Adds to State.left the model's tensors that stay where they are and have become an item of a list
+ * that grows: `self.l.append(self.b)`. */
+static void leave_items_of_lists(Eval *ev, const Map *lists)
+{
+    State *s = ev->state;
+    Map left = names_left(ev);
+    for (size_t i = 0; i < s->storages.n; i++) {
+        const TrackedStorage *h = &s->storages.at[i];
+        Map same = { 0 };
+        if (!map_find(&left, h->name))
+            find_lists(ev->cx, lists, h->st, &same);
+        if (same.n)
+            vec_push(ev->cx, &s->left,
+                     (Left){ h->name, h->st, h->st, h->st->now != h->before, h->st->written });
+    }
+}
+
 /* An error where two states share memory, after one run or after several, and a run writes to it:
  * `self.c = self.b; self.b = self.a` makes all three one in two. */
 static bool check_memory(Eval *ev)
 {
-    Map kept = kept_memory(ev);
     Map lists = memories_of_lists(ev);
     Map one = { 0 };
+    if (lists.n)
+        leave_items_of_lists(ev, &lists);
+    Map kept = kept_memory(ev);
     bool more = ev->state->left.n > 0;
     while (more) {
         more = false;
