@@ -6,11 +6,12 @@ from typing import List, Optional
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import flat, oracle, refused, same
+from scripted import flat, oracle, refused, same, save
 
 ROWS = ("-i", "x:float32[N,4]")
 
@@ -245,3 +246,18 @@ def test_a_number_that_nobody_gives_may_be_made_an_input(tmp_path):
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], flat((x ** 2, 1)))])
     oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[2]", "-i", "n:int64[]")
     oracle.run(tmp_path / "model.onnx", [([x.numpy(), np.asarray(n)], flat((x ** n, abs(n - 3)))) for n in (0, 1, 5)])
+
+
+class Averages(nn.Module):
+    def forward(self, x):
+        return nn.functional.avg_pool2d(x, 2)
+
+
+def test_a_type_that_onnx_runtime_has_no_kernel_for(tmp_path):
+    """No other type is exact, so the node is written, and a note says that ONNX Runtime does not load it."""
+    path, out = save(Averages(), tmp_path), tmp_path / "model.onnx"
+    done = oracle.converted(path, out, "-i", "x:float64[1,2,H,W]")
+    assert "assumed: the file is for another runtime than ONNX Runtime, which has no AveragePool for float64" in done.stderr
+    with pytest.raises(Exception, match="NOT_IMPLEMENTED"):
+        onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    assert "another runtime" not in oracle.converted(path, out, "-i", "x:float64[1,2,H,W]", "--target=onnx").stderr

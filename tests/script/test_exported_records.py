@@ -2,6 +2,7 @@
 import os
 import sys
 
+import pytest
 import torch
 from torch import nn
 from torch.export import export
@@ -30,3 +31,24 @@ def test_empty_statistics(tmp_path):
     oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     oracle.check(tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [model(x).detach().numpy()])], tolerance=2e-2)
+
+
+class LowerRecurrence(nn.Module):
+    def __init__(self, nonlinearity):
+        super().__init__()
+        self.rnn = nn.RNN(4, 5, nonlinearity=nonlinearity, batch_first=True)
+
+    def forward(self, x):
+        with torch.autocast("cpu", torch.bfloat16):
+            y, h = self.rnn(x)
+            return y.float(), h.float()
+
+
+@pytest.mark.parametrize("nonlinearity", ["tanh", "relu"])
+def test_recurrence_in_a_lower_precision(nonlinearity, tmp_path):
+    """Its steps are linear layers, which autocast runs in bfloat16: the results are recorded so."""
+    model, x = LowerRecurrence(nonlinearity).eval(), torch.rand(2, 3, 4)
+    torch.export.save(export(model, (x,)), str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.check(tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.detach().numpy() for y in model(x)])], tolerance=2e-2)

@@ -8,8 +8,8 @@
  * between recorded types and ours, which is an error. */
 #include "front/exported/exported.h"
 
-/* Does autocast run this operator in the lower precision? PyTorch's list of such operators for CPU.
- */
+/* Does autocast run this operator in the lower precision? PyTorch's list of such operators for CPU,
+ * and the two recurrent layers that are made of linear ones from end to end. */
 static bool is_lowered(Str op)
 {
     static const char *const names[] = {
@@ -39,6 +39,8 @@ static bool is_lowered(Str op)
         "_convolution",
         "prelu",
         "scaled_dot_product_attention",
+        "rnn_tanh",
+        "rnn_relu",
     };
     if (!str_starts(op, "aten::"))
         return false;

@@ -334,7 +334,9 @@ static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, 
         else if (!signature_takes(v, f->type, t))
             refuse_type(rw, n, t, first_opset_taking(n->op, i, t), opset);
         else
-            note(rw->cx, NOTE_INFO, "ONNX Runtime has no %s for %s, and no cast is exact",
+            note(rw->cx, NOTE_ASSUMED,
+                 "the file is for another runtime than ONNX Runtime, which has no %s for %s, and "
+                 "no cast is exact",
                  n->op->name, dtype_name(t));
     }
     return count;
