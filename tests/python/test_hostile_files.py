@@ -36,8 +36,8 @@ FILES = {
     "split_1e9.pt": (3, r"1000000000 parts of a tensor are over the limit(.|\n)*torch\.split", ["-i", KNOWN]),
     "upsample_1e9.pt": (3, r"resizing axis 2 to more than", ["-i", "x:float32[4]"]),
     "upsample_1e13.pt": (3, r"resizing axis 2 to more than", ["-i", "x:float32[4]"]),
-    "stride0_2e9.pt": (3, r"the weights take \d+ bytes to write, many times what the file holds", ["-i", "x:float32[N,M]"]),
-    "stride0_huge.pt": (3, r"the weights take \d+ bytes to write, many times what the file holds", ["-i", "x:float32[N,M]"]),
+    "stride0_2e9.pt": (3, r"the weights take \d+ bytes to write, and the limit is \d+[\s\S]*--limit output=\d+, if you trust the file", ["-i", "x:float32[N,M]"]),
+    "stride0_huge.pt": (3, r"the weights take \d+ bytes to write, and the limit is \d+[\s\S]*--limit output=\d+, if you trust the file", ["-i", "x:float32[N,M]"]),
     "esc_class.pt": (3, r"class __torch__\.M\\x1b\[2J\\x1b\]0;pwned\\x07$", []),
     "slow_shapes2.pt": (3, r"over the limit of 100000000|a size is computed from sizes", ["-i", "x:float32[N]"]),
 }

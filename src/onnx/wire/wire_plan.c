@@ -337,11 +337,14 @@ static bool weights_fit(const Wire *w)
             all = UINT64_MAX;
     if (w->info->most_weights == 0 || all <= w->info->most_weights)
         return true;
-    fail(w->cx, E_LIMIT,
-         "the weights take %llu bytes to write, many times what the file holds; the limit is %llu",
+    fail(w->cx, E_LIMIT, "the weights take %llu bytes to write, and the limit is %llu",
          (unsigned long long)all, (unsigned long long)w->info->most_weights);
     fail_is_final(w->cx);
-    fail_hint(w->cx, "--limit output=%llu, if you trust the file", (unsigned long long)all);
+    fail_hint(
+        w->cx,
+        "--limit output=%llu, if you trust the file; by default it is 256 MB and 16 times what "
+        "the file has",
+        (unsigned long long)all);
     return false;
 }
 
