@@ -247,7 +247,8 @@ def test_an_input_that_the_file_does_not_have_is_not_guessed(tmp_path):
 
 
 def test_random_numbers_are_no_error_of_float32():
-    for model in (lambda x: x + torch.rand(3), torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout()).train()):
+    # of a hundred numbers Dropout never leaves the same ones in both; of six it did
+    for model in (lambda x: x + torch.rand(3), torch.nn.Sequential(torch.nn.Linear(3, 100), torch.nn.Dropout()).train()):
         before = torch.get_rng_state()
         found = pt2onnx.compare(model, (X,), times=False, training=torch.onnx.TrainingMode.PRESERVE)
         assert found.why == "part" and "Random" in found.first.op + found.first.node or found.first.op == "Dropout"
