@@ -1,6 +1,7 @@
 """conftest.py - what all tests share: the same random numbers whatever ran before, one thread for each model that is run, and a garbage
 collector that leaves alone what was imported."""
 import gc
+import random
 import sys
 
 import pytest
@@ -16,8 +17,10 @@ def pytest_collection_finish():
 
 @pytest.fixture(autouse=True)
 def seeded():
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(0)
+    random.seed(0)
+    for module, seed in (("numpy.random", "seed"), ("torch", "manual_seed"), ("onnxruntime", "set_seed")):
+        if module in sys.modules:
+            getattr(sys.modules[module], seed)(0)
 
 
 @pytest.fixture(autouse=True, scope="session")
