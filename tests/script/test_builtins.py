@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from scripted import oracle, same
+from scripted import oracle, refused, same
 
 VALUES = {"int": ["7", "2", "3"], "float": ["0.5", "1.5", "0.25"], "bool": ["1", "0", "1"], "str": ['"a b"', '"xay"', '"a"'], "Scalar": ["7", "2", "3"]}
 OTHER_TYPES = re.compile(r"Tensor|Generator|Storage|Stream|__torch__|RRef|Future|Await|QScheme|Layout|MemoryFormat|Dimname|SymInt|Device|Any|Tuple")
@@ -187,3 +187,27 @@ class Bytes(torch.nn.Module):
 def test_bytes_of_a_tensor(tmp_path):
     """An expanded tensor counts each element as often as it shows it."""
     same(Bytes(), tmp_path, [(torch.ones(n, 3),) for n in (0, 1, 5)], "-i", "x:float32[N,3]")
+
+
+class MadeOfNumbers(torch.nn.Module):
+    def forward(self, x: torch.Tensor, n: int):
+        a = float(x.item())
+        ints = (torch.tensor(n, dtype=torch.float64), torch.as_tensor([n, 9007199254740993], dtype=torch.int64), torch.tensor([True], dtype=torch.float64))
+        known = (torch.tensor(0.1, dtype=torch.float64), torch.tensor([[0.1, 16777217.0], [1e51, -1e51]], dtype=torch.float64),
+                 torch.as_tensor([1e51, 16777217.0], dtype=torch.int64), torch.tensor([1.0004882813, 1e-60], dtype=torch.float16),
+                 torch.tensor([1e-60], dtype=torch.bool), torch.tensor(1e-60, dtype=torch.bool), torch.as_tensor(16777217.0, dtype=torch.int32))
+        dynamic = (torch.tensor(a, dtype=torch.int64), torch.as_tensor(a, dtype=torch.float64), torch.tensor([a, 0.1], dtype=torch.float64),
+                   torch.as_tensor([[a], [1.5]], dtype=torch.int64), torch.tensor([a * 1e-60], dtype=torch.bool), torch.full([1], a, dtype=torch.float64))
+        return ints, known, dynamic, torch.tensor(a), torch.tensor([a])
+
+
+class TooLarge(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x + torch.tensor(1e51, dtype=torch.float64)
+
+
+def test_a_tensor_of_floats_is_first_one_of_the_default_type(tmp_path):
+    """In a script: torch.tensor(16777217.0, dtype=torch.float64) is 16777216."""
+    runs = [(torch.tensor(x, dtype=torch.float64), torch.tensor(16777217)) for x in (16777217.0, 0.1, -2.5)]
+    same(MadeOfNumbers(), tmp_path, runs, "-i", "x:float64[]", "-i", "n:int64[]")
+    assert "value cannot be converted to type float without overflow" in refused(TooLarge(), tmp_path, "-i", "x:float64[]")

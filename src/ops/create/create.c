@@ -660,7 +660,11 @@ static Ox nest_value(Op *op, const Nest *n, DType t)
     return whole ? const_of_ints(op, n, t) : const_of_floats(op, n, t);
 }
 
-/* tensor([[1, 2], [3, 4.5]]): of dtype=, else of the common type of its numbers, here float32. */
+/* tensor([[1, 2], [3, 4.5]]): of dtype=, else of the common type of its numbers. TorchScript's
+ * operator (createTensorFromList and tensor.float, as of torch 2.13) makes floats and complex
+ * numbers in the default type first, and then casts: tensor([0.1], dtype=torch.float64) is
+ * 0.10000000149 in a script, though 0.1 in Python, whose torch.tensor is no operator. One float
+ * outside of a list has to fit the default type. */
 static Ox lower_tensor_of(Op *op, Value v)
 {
     Nest n = { .op = op };
@@ -670,11 +674,14 @@ static Ox lower_tensor_of(Op *op, Value v)
     for (size_t i = 1; i < n.leaves.n; i++)
         deflt = promote_types(deflt, number_dtype(op->cx, n.leaves.at[i]));
     DType t = arg_dtype(op, "dtype", deflt);
+    DType first = dtype_is_float(deflt) || dtype_is_complex(deflt) ? deflt : t;
+    if (n.rank == 0 && first == deflt)
+        return ox_cast(op->g, number_stored(op, n.leaves.at[0], first), t);
     if (n.rank == 0)
         return number_as(op, n.leaves.at[0], t);
     if (n.leaves.n == 0)
         return ox_const(op->g, const_make(op->cx, t, n.rank, n.dims, NULL));
-    return nest_value(op, &n, t);
+    return ox_cast(op->g, nest_value(op, &n, first), t);
 }
 
 static Ox lower_tensor(Op *op)
