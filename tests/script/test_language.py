@@ -611,3 +611,71 @@ def test_arithmetic_of_numbers_out_of_data(tmp_path, opset):
     assert "Reshape" not in found
     if opset == "18":
         assert found.count("Mod") == 5 and len(found) <= 33, found
+
+
+# ---- is ----
+
+class SameNumbers(nn.Module):
+    def forward(self, x: Tensor, y: Tensor, k: Tensor):
+        n, m = x.size(0), y.size(0)
+        a, b, c = int(k[0].item()), float(k[1].item()), bool(k[0] > 1)
+        same = n is m, n is not m, n is 3, 3 is a, a is n, a is not n, b is float(k[0].item()), b is not 2.0, a is b, c is True, c is not bool(k[1] > 1), c is a
+        z = x[0]
+        return same, z is z, z is x, x is not y, x.view(-1) is x, [n] is [n]
+
+
+class MaybeSelf(nn.Module):
+    def forward(self, x):
+        a = x
+        if bool(x.sum() > 0):
+            a = x * 2
+        return a is x
+
+
+class MaybeOneList(nn.Module):
+    def forward(self, x):
+        a = [1]
+        b = a
+        if bool(x.sum() > 0):
+            b = [1]
+        return a is not b
+
+
+class MaybeOneDict(nn.Module):
+    def forward(self, x):
+        a = {1: x}
+        b = a
+        if bool(x.sum() > 0):
+            b = {1: x}
+        return a is b
+
+
+class EqualTuples(nn.Module):
+    def forward(self, x):
+        return (1, x.size(0)) is (1, x.size(0))
+
+
+class MovedOn(nn.Module):
+    def forward(self, x):
+        a = x
+        for _ in range(x.size(0)):
+            a = a + 1
+        return a is x
+
+
+class ItemOfALoop(nn.Module):
+    def forward(self, x):
+        items: List[Tensor] = []
+        for _ in range(x.size(0)):
+            items.append(x)
+        return items[0] is x
+
+
+def test_numbers_are_identical_where_they_are_equal(tmp_path):
+    runs = [(torch.zeros(n), torch.zeros(m), torch.tensor(k)) for n, m, k in ((3, 3, [3.0, 3.0]), (3, 4, [3.0, 2.0]), (1, 1, [2.0, 1.0]), (2, 1, [0.0, float("nan")]))]
+    same(SameNumbers(), tmp_path, runs, "-i", "x:float32[N]", "-i", "y:float32[M]", "-i", "k:float32[2]")
+
+
+@pytest.mark.parametrize("model", [MaybeSelf, MaybeOneList, MaybeOneDict, EqualTuples, MovedOn, ItemOfALoop])
+def test_what_may_be_one_thing_or_two_is_not_compared_by_identity(model, tmp_path):
+    assert "whether the two sides of `is` are one and the same is only known when the model runs" in refused(model(), tmp_path, "-i", "x:float32[N]")

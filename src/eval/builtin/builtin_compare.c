@@ -171,19 +171,78 @@ static bool same_device(Builtin *b, Value *out)
     return true;
 }
 
-/* `is`: by identity for values that have one, by value for others; None is only None. */
+/* ---- identity ---- */
+
+/* What tells a tensor, list, dict or object that may be another one: a list's memory is its mark's.
+ * NULL: nothing may be the same. */
+static Storage *storage_of(Value v)
+{
+    const Tensor *t = v.tag == V_TENSOR ? v.t : container_marked(v);
+    return t ? t->st : NULL;
+}
+
+static bool is_this(void *arg, const Storage *st) { return arg == st; }
+
+/* Are x and y, both tensors or both lists, dicts or objects, one thing? After
+ *
+ *     a = x
+ *     if bool(x.sum() > 0):
+ *         a = x * 2
+ *
+ * it is UNKNOWN of a and x. Views of one memory, as x and x[0], are two tensors. */
+static Tri one_thing(Ctx *cx, Value x, Value y)
+{
+    Map met = { 0 };
+    Storage *p = storage_of(x);
+    Storage *q = storage_of(y);
+    if (x.any == y.any)
+        return YES;
+    if (!p || !q || (p == q && x.tag == V_TENSOR))
+        return NO;
+    return storage_reaches(cx, p, &met, is_this, q) ? UNKNOWN : NO;
+}
+
+static bool is_a_thing(Value v)
+{
+    return v.tag == V_TENSOR || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
+}
+
+static bool fail_not_decided(Builtin *b)
+{
+    fail(b->cx, E_UNDECIDED,
+         "whether the two sides of `is` are one and the same is only known when the model runs");
+    fail_hint(b->cx,
+              "compare what they hold, as torch.equal(a, b) or a == b does, or keep a bool "
+              "in the branches of the if or in the loop that binds the name");
+    return false;
+}
+
+static bool is_float(Value v) { return v.tag == V_FLOAT || v.tag == V_SYMFLOAT; }
+static bool is_bool(Value v) { return v.tag == V_BOOL || v.tag == V_SYMBOOL; }
+
+/* `is`: by identity for values that have one, by value for others; None is only None, and an int
+ * is no float. */
 static bool identical(Builtin *b, Value *out)
 {
     Value x = b->arg[0].v;
     Value y = b->arg[1].v;
-    bool same;
+    bool numbers = (is_int(x) && is_int(y)) || (is_float(x) && is_float(y));
+    Tri same;
+    if (numbers && any_symbolic(b))
+        return compare_numbers(b, out);
+    if (is_bool(x) && is_bool(y))
+        return same_bool(b, out);
     if (x.tag != y.tag)
-        same = false;
-    else if (x.tag == V_LIST || x.tag == V_DICT || x.tag == V_OBJ || x.tag == V_TENSOR)
-        same = x.any == y.any;
+        same = NO;
+    else if (is_a_thing(x))
+        same = one_thing(b->cx, x, y);
+    else if (x.tag == V_TUPLE) /* equal ones, and joined ones, may be one or two */
+        same = x.any == y.any ? YES : UNKNOWN;
     else
-        same = val_equal(b->cx, x, y);
-    *out = val_bool(same == (b->row->datum == CMP_EQ));
+        same = val_equal(b->cx, x, y) ? YES : NO;
+    if (same == UNKNOWN)
+        return fail_not_decided(b);
+    *out = val_bool((same == YES) == (b->row->datum == CMP_EQ));
     return true;
 }
 
