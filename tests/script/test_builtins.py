@@ -3,6 +3,7 @@ all in one program, and gives what torch gives, or is known not to."""
 import math
 import re
 
+import onnx
 import pytest
 import torch
 
@@ -211,3 +212,25 @@ def test_a_tensor_of_floats_is_first_one_of_the_default_type(tmp_path):
     runs = [(torch.tensor(x, dtype=torch.float64), torch.tensor(16777217)) for x in (16777217.0, 0.1, -2.5)]
     same(MadeOfNumbers(), tmp_path, runs, "-i", "x:float64[]", "-i", "n:int64[]")
     assert "value cannot be converted to type float without overflow" in refused(TooLarge(), tmp_path, "-i", "x:float64[]")
+
+
+class IntsThroughFloats(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        a = int(x.item())
+        return (int(float(a)), int(a * 1.0) + 1, math.floor(a / 2), math.ceil(a / 2), math.floor(float(a) + 1.0), int(float(a) - float(a - 1)), int((a % 16) / 4),
+                math.ceil(max(a, 0) / 4), int(float(min(max(a, -5), 5))))
+
+
+class SizesThroughFloats(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        n = x.size(0)
+        return torch.zeros(math.floor(n / 2)), torch.zeros(int(float(n)))
+
+
+def test_an_int_that_passes_through_a_float_loses_what_that_has_not(tmp_path):
+    """int(float(2 ** 53 + 1)) is 2 ** 53; a size is never as large, and stays in the shapes."""
+    runs = [(torch.tensor(n),) for n in (2 ** 53 + 1, -2 ** 53 - 1, 2 ** 53 + 3, 2 ** 62 + 1, 7, -7, 0)]
+    same(IntsThroughFloats(), tmp_path, runs, "-i", "x:int64[]")
+    same(SizesThroughFloats(), tmp_path, [(torch.ones(n),) for n in (1, 4, 7)], "-i", "x:float32[N]")
+    shapes = [[d.dim_param for d in o.type.tensor_type.shape.dim] for o in onnx.load(str(tmp_path / "model.onnx")).graph.output]
+    assert shapes == [["N//2"], ["N"]]

@@ -42,6 +42,9 @@ static bool give_dim(Builtin *b, Dim d, Value *out)
 
 /* ---- floats that are fractions of dims ---- */
 
+/* Up to here, and as far below 0, a double has all ints. */
+#define EXACT_INT ((int64_t)1 << 53)
+
 typedef struct Fraction {
     Dim num;
     int64_t den;
@@ -76,9 +79,31 @@ static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
     return false;
 }
 
-/* A double that is exactly num/den: sums, products and quotients of dims and whole or dyadic
- * constants. Only those: 0.1 is not 1/10. */
-static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
+/* NULL: d is a symbol that may be more than a double can tell from its neighbours; *arg is then
+ * false. A size never is: no memory holds as much. */
+static Dim note_inexact(void *arg, Dim sym)
+{
+    bool *exact = arg;
+    int64_t lo, hi;
+    dim_range(NULL, sym, &lo, &hi);
+    *exact &= lo >= 0 || (lo >= -EXACT_INT && hi <= EXACT_INT);
+    return NULL;
+}
+
+/* Is d exact as a double? 2*N + 1 of a size N is; a number out of data is where it has bounds. */
+static bool is_exact(Ctx *cx, Dim d)
+{
+    int64_t lo, hi;
+    bool exact = true;
+    dim_range(cx, d, &lo, &hi);
+    if (lo >= -EXACT_INT && hi <= EXACT_INT)
+        return true;
+    (void)dim_replace(cx, d, note_inexact, &exact);
+    return exact;
+}
+
+/* A double that is num/den, but for rounding: see fraction_of(). */
+static bool rounded_fraction(Ctx *cx, Ox v, int depth, Fraction *out)
 {
     double f;
     const Dim *item;
@@ -99,6 +124,13 @@ static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
             return true;
         }
     return false;
+}
+
+/* A double that is exactly num/den: sums, products and quotients of dims and whole or dyadic
+ * constants. Only those: 0.1 is not 1/10, and float(2**53 + 1) is not that number. */
+static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
+{
+    return rounded_fraction(cx, v, depth, out) && out->num && is_exact(cx, out->num);
 }
 
 typedef enum { ROUND_FLOOR, ROUND_CEIL, ROUND_TRUNC } Rounding;
