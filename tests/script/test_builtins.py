@@ -234,3 +234,16 @@ def test_an_int_that_passes_through_a_float_loses_what_that_has_not(tmp_path):
     same(SizesThroughFloats(), tmp_path, [(torch.ones(n),) for n in (1, 4, 7)], "-i", "x:float32[N]")
     shapes = [[d.dim_param for d in o.type.tensor_type.shape.dim] for o in onnx.load(str(tmp_path / "model.onnx")).graph.output]
     assert shapes == [["N//2"], ["N"]]
+
+
+class Sums(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        a = int(x.item())
+        return sum([a, 1]), sum([a]), sum([a, a, -1]), sum([a % 16, 3]), sum([1, 2]) + a, sum([2147483647, 1]), sum([float(a), 1.5]), torch.zeros(sum(y.shape))
+
+
+def test_ints_out_of_data_add_up_in_32_bits(tmp_path):
+    runs = [(torch.tensor(n), torch.ones(3, 2)) for n in (2 ** 31 - 1, 2 ** 31, -2 ** 31 - 1, 2 ** 40 + 5, 2 ** 63 - 1, 7, -7, 0)]
+    same(Sums(), tmp_path, runs, "-i", "x:int64[]", "-i", "y:float32[N,M]")
+    shape = onnx.load(str(tmp_path / "model.onnx")).graph.output[-1].type.tensor_type.shape
+    assert [d.dim_param for d in shape.dim] == ["N + M"]

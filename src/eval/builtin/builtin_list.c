@@ -504,8 +504,16 @@ static bool extreme_of_lists(Builtin *b, Value *out)
     return true;
 }
 
-/* Ints add up in 32 bits, as in PyTorch's sum(), with which a model may have been trained. Symbolic
- * sums are not cut off. */
+/* d as an int of 32 bits: 2**31 becomes -2**31. */
+static Dim low_half(Ctx *cx, Dim d)
+{
+    Dim half = dim_int(cx, (int64_t)1 << 31);
+    Dim whole = dim_int(cx, (int64_t)1 << 32);
+    return dim_sub(cx, dim_mod(cx, dim_add(cx, d, half), whole), half);
+}
+
+/* Ints add up in 32 bits, as in PyTorch's sum(), with which a model may have been trained. A sum of
+ * sizes is not cut off: it stays an expression of them. */
 static bool sum_of_list(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
@@ -521,7 +529,10 @@ static bool sum_of_list(Builtin *b, Value *out)
     }
     if (out->tag == V_INT && ints)
         *out = val_int((int32_t)(uint32_t)(uint64_t)out->i);
-    return true;
+    if (out->tag != V_SYMINT || !ints || is_small(b->cx, out->dim, INT32_MAX))
+        return true;
+    *out = val_dim(b->cx, low_half(b->cx, out->dim));
+    return !ctx_failed(b->cx);
 }
 
 /* any (datum 1) or all. A known item may decide the answer whatever the symbolic items are. */

@@ -79,27 +79,29 @@ static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
     return false;
 }
 
-/* NULL: d is a symbol that may be more than a double can tell from its neighbours; *arg is then
- * false. A size never is: no memory holds as much. */
-static Dim note_inexact(void *arg, Dim sym)
+typedef struct Bounds {
+    int64_t most;
+    bool kept;
+} Bounds;
+
+static Dim look_at_bounds(void *arg, Dim sym)
 {
-    bool *exact = arg;
+    Bounds *b = arg;
     int64_t lo, hi;
     dim_range(NULL, sym, &lo, &hi);
-    *exact &= lo >= 0 || (lo >= -EXACT_INT && hi <= EXACT_INT);
+    b->kept &= lo >= 0 || (lo >= -b->most && hi <= b->most);
     return NULL;
 }
 
-/* Is d exact as a double? 2*N + 1 of a size N is; a number out of data is where it has bounds. */
-static bool is_exact(Ctx *cx, Dim d)
+bool is_small(Ctx *cx, Dim d, int64_t most)
 {
     int64_t lo, hi;
-    bool exact = true;
+    Bounds b = { most, true };
     dim_range(cx, d, &lo, &hi);
-    if (lo >= -EXACT_INT && hi <= EXACT_INT)
+    if (lo >= -most && hi <= most)
         return true;
-    (void)dim_replace(cx, d, note_inexact, &exact);
-    return exact;
+    (void)dim_replace(cx, d, look_at_bounds, &b);
+    return b.kept;
 }
 
 /* A double that is num/den, but for rounding: see fraction_of(). */
@@ -130,7 +132,7 @@ static bool rounded_fraction(Ctx *cx, Ox v, int depth, Fraction *out)
  * constants. Only those: 0.1 is not 1/10, and float(2**53 + 1) is not that number. */
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
 {
-    return rounded_fraction(cx, v, depth, out) && out->num && is_exact(cx, out->num);
+    return rounded_fraction(cx, v, depth, out) && out->num && is_small(cx, out->num, EXACT_INT);
 }
 
 typedef enum { ROUND_FLOOR, ROUND_CEIL, ROUND_TRUNC } Rounding;
