@@ -600,6 +600,26 @@ static void test_a_thin_file_cut_short_is_refused(void **state)
     free(m.at);
 }
 
+/* A cycle, and a value of a node that is gone: a file would say nothing of either. */
+static void test_a_value_is_made_before_it_is_used(void **state)
+{
+    Ctx *cx = *state;
+    ModelInfo info = { .opset = 18 };
+    for (int gone = 0; gone < 2; gone++) {
+        Graph *g = two_layers(cx);
+        Node *first = g->nodes.at[0];
+        first->dead = gone;
+        g->nodes.at[0] = g->nodes.at[1];
+        g->nodes.at[1] = first;
+        Memory m = { 0 };
+        Sink out = { .fd = -1, .write = collect, .user = &m };
+        assert_false(wire_write(cx, g, &info, &out, NULL, NULL));
+        assert_int_equal(cx->error.code, E_BUG);
+        assert_int_equal(m.n, 0);
+        cx->error = (Error){ 0 };
+    }
+}
+
 static void test_ir_versions(void **state)
 {
     (void)state;
@@ -631,6 +651,7 @@ int main(void)
         TEST(test_a_file_cut_short_is_refused),
         TEST(test_a_thin_file_has_all_but_large_weights),
         TEST(test_a_thin_file_cut_short_is_refused),
+        TEST(test_a_value_is_made_before_it_is_used),
         TEST(test_ir_versions),
     };
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);

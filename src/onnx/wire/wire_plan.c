@@ -180,10 +180,14 @@ const Graph *wire_function_body(const Node *n)
     return NULL;
 }
 
+/* seen: constants in use, inputs, and what the nodes so far have made. A value that is not there
+ * would be a cycle in the file, or has no node in it at all. */
 static bool use_value(Wire *w, Ox v, bool *seen, SourceId at)
 {
     if (v->kind == OX_DIMS || v->kind == OX_POISONED)
         return fail_at(w->cx, at, E_BUG, "a value without a node reached the writer");
+    if (v->kind != OX_CONST && !seen[v->id])
+        return fail_at(w->cx, at, E_BUG, "a value is used before it is made");
     if (v->kind == OX_CONST && !seen[v->id]) {
         seen[v->id] = true;
         vec_push(w->cx, &w->inits,
@@ -206,9 +210,11 @@ static void use_defaults(Wire *w, const Graph *root)
 
 static bool use_function(Wire *w, const Node *n);
 
-/* Constants in the order of their first use. */
+/* Constants in the order of their first use. Every other value is made before it is used. */
 static bool use_graph(Wire *w, const Graph *g, bool *seen)
 {
+    for (size_t i = 0; i < g->inputs.n; i++)
+        seen[g->inputs.at[i]->id] = true;
     for (size_t k = 0; k < g->nodes.n; k++) {
         const Node *n = g->nodes.at[k];
         if (n->dead)
@@ -223,6 +229,9 @@ static bool use_graph(Wire *w, const Graph *g, bool *seen)
                 !(n->attr[i].g == wire_function_body(n) ? use_function(w, n)
                                                         : use_graph(w, n->attr[i].g, seen)))
                 return false;
+        for (int i = 0; i < n->n_out; i++)
+            if (n->out[i])
+                seen[n->out[i]->id] = true;
     }
     if (!g->up)
         w->user = NULL;
