@@ -1,5 +1,6 @@
-"""Numbers that the data of a .pt2 gives (item, nonzero): as ends of slices, as sizes, beside what the program's checks say about them."""
+"""Numbers that the data of a .pt2 gives (item, nonzero): as ends of slices, as sizes of several values, beside what the program's checks say about them."""
 import os
+import random
 import sys
 
 import pytest
@@ -63,3 +64,102 @@ def test_answered_questions(tmp_path):
     torch.export.save(program, str(tmp_path / "model.pt2"))
     oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [([x.numpy(), y.numpy()], [Asks()(x, y).numpy()])])
+
+
+class Longer(nn.Module):
+    """The file has a symbol of its own for the size of r, which is u + 1."""
+    def forward(self, x, a):
+        u = a.item()
+        torch._check(u >= 0)
+        r = torch.repeat_interleave(x, torch.tensor([1, u]), 0)
+        return r, torch.arange(u)
+
+
+class Dropped(Longer):
+    """No node makes r in the end."""
+    def forward(self, x, a):
+        return super().forward(x, a)[1]
+
+
+class Again(nn.Module):
+    def forward(self, x, a):
+        u = a.item()
+        torch._check(u >= 0)
+        v = torch.tensor(u + 1).item()
+        torch._check(v >= 0)
+        return torch.zeros(v), torch.arange(u)
+
+
+class Bins(nn.Module):
+    def forward(self, x, a):
+        u = a.item()
+        torch._check(u >= 0)
+        return torch.bincount(torch.tensor([u])), x + u
+
+
+def same_when_exported(model, tmp_path, runs, **keywords):
+    program = export(model, runs[0], **keywords)
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.check(tmp_path / "model.onnx")
+    names = [i.name for i in oracle.session(tmp_path / "model.onnx").get_inputs()]
+    given = [[v.numpy() for n, v in zip(("x", "a"), r) if n in names] for r in runs]
+
+    def arrays(result):
+        return [v.numpy() if isinstance(v, torch.Tensor) else torch.tensor(v).numpy() for v in (result if isinstance(result, tuple) else (result,))]
+    oracle.run(tmp_path / "model.onnx", [(g, arrays(model(*r))) for g, r in zip(given, runs)])
+
+
+@pytest.mark.parametrize("model", [Longer, Dropped, Again, Bins])
+def test_a_size_that_an_older_number_gives(model, tmp_path):
+    same_when_exported(model(), tmp_path, [(torch.rand(2), torch.tensor(n)) for n in (3, 0, 7)])
+
+
+def number(text):
+    """A statement for a size that is `text`, of which the file has a symbol of its own."""
+    return "t{i} = torch.tensor(%s).item(); torch._check(t{i} >= 0)" % text
+
+
+STATEMENTS = [      # what each makes: a tensor or a number. {x} is a tensor and {n} a number that the program has so far, {i} counts
+    ("tensor", "t{i} = torch.repeat_interleave(x, torch.tensor([1, {n}, 2, 0]))"),
+    ("tensor", "t{i} = torch.bincount(torch.tensor([{n}, 1])) * .5"),
+    ("tensor", "t{i} = {x}.nonzero().view(-1) * .5"),
+    ("tensor", "t{i} = torch.masked_select({x}, {x} > .5)"),
+    ("tensor", "t{i} = torch.arange({n}) * .25"),
+    ("tensor", "t{i} = torch.zeros({n}) + .5"),
+    ("tensor", "t{i} = torch.cat([{x}, {x}[1:]])"),
+    ("tensor", "t{i} = {x}[:{n}]"),
+    ("tensor", "t{i} = torch.outer({x}, {x}).reshape(-1)"),
+    ("number", number("{n} + 1")),
+    ("number", number("{n} * 2")),
+    ("number", number("{n} // 2 + {n}")),
+    ("number", number("min({n}, {n})") + "; torch._check(t{i} <= 1000)"),
+    ("number", "t{i} = ({x} > .5).sum().item(); torch._check(t{i} >= 0)"),
+    ("number", "t{i} = {x}.shape[0]"),
+]
+
+
+def random_program(seed):
+    rng = random.Random(seed)
+    made = {"tensor": ["x"], "number": ["u"]}
+    lines = []
+    for i in range(rng.randint(3, 6)):
+        kind, text = rng.choice(STATEMENTS)
+        while "{n}" in text:
+            text = text.replace("{n}", rng.choice(made["number"]), 1)
+        lines.append(text.replace("{x}", rng.choice(made["tensor"])).replace("{i}", str(i)))
+        made[kind].append("t%d" % i)
+    results = rng.sample(made["tensor"] + made["number"], 2)
+    source = "\n        ".join(["u = a.item(); torch._check(u >= 0)"] + lines + ["return %s + 0, %s + 0" % tuple(results)])
+    space = {"torch": torch}
+    exec("class Random(torch.nn.Module):\n    def forward(self, x, a):\n        " + source, space)
+    return space["Random"], source
+
+
+@pytest.mark.parametrize("seed", range(92, 117))        # in 9 of these a size equals an expression of an older one
+def test_random_programs_of_sizes(seed, tmp_path):
+    model, source = random_program(seed)
+    torch.manual_seed(seed)
+    runs = [(torch.rand(4), torch.tensor(n)) for n in (3, 0, 5)]
+    print(source)
+    same_when_exported(model(), tmp_path, runs)

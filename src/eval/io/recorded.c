@@ -14,18 +14,38 @@ static bool differs(Eval *ev, const Stmt *s, uint32_t i, Str ours, Str theirs)
     return record_fail(ev->cx, name, (int)i, theirs, ours);
 }
 
-/* Ours and the file's are the same number, so what is known of one holds for the other: the file's
- * symbol is the size of v on this axis (-1: v itself), if nothing is known that it is the size of.
- */
-static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
+/* Is d a symbol whose number no value has yet? */
+static bool is_unknown(Eval *ev, Dim d)
 {
     Ox known;
     int at;
-    if (dim_eq(ev->cx, ours, theirs) == YES)
+    if (!dim_is_sym(d, NULL) || dim_origin(ev->cx, d, &known, &at))
+        return false;
+    for (const Graph *g = ev->g; g; g = g->up)
+        for (size_t i = 0; i < g->inputs.n; i++)
+            for (int k = 0; k < ox_rank(g->inputs.at[i]); k++)
+                if (dim_has(ox_dim(g->inputs.at[i], k), d))
+                    return false;
+    return true;
+}
+
+/* Ours and the file's are the same number, so what is known of one holds for the other. A symbol of
+ * the file's that has no number yet is the size of v on this axis (-1: v itself) where ours is a
+ * fresh symbol. Where ours is an older number, as in
+ *     u1 = repeat_interleave(x, [1, u0]).size(0), which is u0 + 1
+ * it is that one: an older symbol must not rest on a value that is made later. */
+static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
+{
+    Ctx *cx = ev->cx;
+    if (dim_eq(cx, ours, theirs) == YES)
         return true;
-    if (dim_is_sym(theirs, NULL) && v && !dim_origin(ev->cx, theirs, &known, &at))
-        dim_set_origin(ev->cx, theirs, v, axis);
-    return dim_assume(ev->cx, REL_EQ, ours, theirs);
+    if (is_unknown(ev, theirs)) {
+        if (!dim_is_fresh(ours) && !dim_has(ours, theirs))
+            return dim_define(cx, theirs, ours);
+        if (v)
+            dim_set_origin(cx, theirs, v, axis);
+    }
+    return dim_assume(cx, REL_EQ, ours, theirs);
 }
 
 /* Result i of s is t: rank and type must be as recorded, and each size may not be certain to

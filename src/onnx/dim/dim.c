@@ -501,6 +501,14 @@ bool dim_is_sym(Dim d, Str *name)
     return true;
 }
 
+bool dim_is_fresh(Dim d)
+{
+    if (!d)
+        return false;
+    d = dim_now(d);
+    return d->kind == D_SYM && d->sym.fresh;
+}
+
 static void add_measure(Ox v, struct DimRec *d)
 {
     d->sym.origin = v;

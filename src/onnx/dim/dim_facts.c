@@ -150,6 +150,18 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
     return !ctx_failed(cx);
 }
 
+bool dim_has(Dim d, Dim sym) { return d && sym && occurs(dim_now(sym), dim_now(d)); }
+
+bool dim_define(Ctx *cx, Dim sym, Dim value)
+{
+    if (!sym || !value)
+        return false;
+    sym = dim_now(sym), value = dim_now(value);
+    assert(sym->kind == D_SYM && !occurs(sym, value));
+    substitute(cx, sym, value);
+    return !ctx_failed(cx);
+}
+
 bool dim_require(Ctx *cx, Dim a, Dim b, const char *why, ...)
 {
     if (!a || !b)
