@@ -709,3 +709,28 @@ def test_a_constant_without_a_name_is_told_by_its_line(tmp_path):
     with open(__file__) as f:
         line = 1 + next(i for i, text in enumerate(f) if "# anchors" in text)
     assert re.search(r"for the next run: CONSTANTS\.c\d \(.+test_state.py:%d\);" % line, said), said
+
+
+class Next(nn.Module):
+    """An output of its own, output.b.next or b.next, beside the buffer b."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.zeros(3))
+
+    def forward(self, x):
+        self.b.add_(x[0])
+        return {"b": {"next": self.b * 2, "next_1": self.b * 3}}
+
+
+@pytest.mark.parametrize("options", [(), ("--output-names", "b.next,y")])
+def test_an_output_called_next_is_no_state(options, tmp_path):
+    if options:
+        path, model = save(Next(), tmp_path), None
+    else:
+        path, model = tmp_path / "model.pt2", Next()
+        torch.export.save(torch.export.export(Next(), (torch.rand(2, 3),)), str(path))
+    said, pairs = steps(path, tmp_path, rows(2, 2, 2), (*ROWS, *options) if options else (), model)
+    other = "b.next_1" if options else "b.next_2"
+    assert pairs == {"b": other} and "for the next run: b; b.next is another output, that of b is %s; " % other in said, said
+    names = [o.name for o in onnx.load(str(tmp_path / "model.onnx")).graph.output]
+    assert names == (["b.next", "y"] if options else ["b.next", "b.next_1"]) + [other]

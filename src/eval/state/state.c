@@ -279,29 +279,58 @@ static const char *first_run(const Ctx *cx)
         : "at first as pt2onnx.state.initial in the metadata says";
 }
 
+/* The names that inputs and outputs of the graph have. */
+static Map names_of_graph(Ctx *cx, const Graph *g)
+{
+    Map taken = { 0 };
+    for (size_t i = 0; i < g->inputs.n; i++)
+        map_put(cx, &taken, g->inputs.at[i]->name, NULL);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->name)
+            map_put(cx, &taken, g->outputs.at[i]->name, NULL);
+    return taken;
+}
+
+/* `name`.next, or `name`.next_1, .. where the model returns a {"name": {"next": y}} of its own. */
+static Str next_name(Ctx *cx, Map *taken, Str name)
+{
+    Str wish = str_cat(cx, name->s, "", ".next");
+    Str next = wish;
+    for (int k = 1; map_find(taken, next); k++)
+        next = str_fmt(cx, "%s_%d", wish->s, k);
+    map_put(cx, taken, next, NULL);
+    return next;
+}
+
 /* An output NAME.next for each input that is state, and the pairs for the program. */
 static bool make_state_outputs(Eval *ev)
 {
     State *s = ev->state;
     Ctx *cx = ev->cx;
     Buf names = buf_new(cx);
+    Buf others = buf_new(cx);
     ev->p->state = new_array(cx, StatePair, s->names.n + 1);
     ev->p->n_state = ev->p->state ? (uint32_t)s->names.n : 0;
     order_inputs(ev);
+    Map taken = ev->p->n_state ? names_of_graph(cx, ev->g) : (Map){ 0 };
     for (size_t i = 0; i < ev->p->n_state; i++) {
         Str name = s->names.at[i];
         Str input = ((Ox)map_get(&s->fed, name))->name;
         bool called = input == map_get(&s->called, name);
-        Str next = str_cat(cx, called ? input->s : name->s, "", ".next");
+        Str base = called ? input : name;
+        Str next = next_name(cx, &taken, base);
         ev->p->state[i] = (StatePair){ input, next };
         graph_output(ev->g, s->next.at[i], next);
+        if (next->len != base->len + strlen(".next"))
+            buf_fmt(&others, "; %s.next is another output, that of %s is %s", base->s, input->s,
+                    next->s);
         buf_fmt(&names, "%s%s%s", i ? ", " : "", input->s, where_written(ev, name, input));
     }
     if (names.n)
         note(cx, NOTE_ADDED,
-             "state, each an input NAME (%s) and an output NAME.next for the next run: %s; "
+             "state, each an input NAME (%s) and an output NAME.next for the next run: %s%s; "
              "--state=constant leaves it out",
-             first_run(cx), buf_done(&names)->s);
+             first_run(cx), buf_done(&names)->s, buf_done(&others)->s);
     return !ctx_failed(cx);
 }
 
