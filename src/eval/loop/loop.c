@@ -93,6 +93,8 @@ static bool begin_iteration(Loop *l, Dim counter)
     l->fed = (Map){ 0 };
     for (size_t i = 0; i < l->carried.n; i++)
         loop_set(l, &l->carried.at[i], false);
+    for (size_t i = 0; i < l->invalid.n; i++)
+        loop_invalidate(l, l->invalid.at[i]);
     l->run_opened = heap_now(l->ev->cx);
     l->seen = (Map){ 0 };
     return ok;
@@ -146,7 +148,7 @@ static bool run_once(Loop *l)
     Ctx *cx = ev->cx;
     size_t known = l->carried.n;
     l->again = false;
-    l->invalid.n = l->left.n = 0;
+    l->left.n = 0;
     Ox iteration = make_body(l);
     TrailMark m = trail_open(cx);
     dim_scope_open(cx);

@@ -383,7 +383,7 @@ static void tie_items(Loop *l, const Carried *c, Value made, Value original)
 /* What a carried storage holds in the body (behind false) or after the Loop. */
 static Ox storage_now(const Loop *l, const Carried *c, bool behind)
 {
-    if (c->mark || (behind && c->invalid))
+    if (c->mark || c->invalid)
         return POISON;
     const Leaf *leaf = &l->leaves.at[c->first];
     return behind ? leaf->made : leaf->input;
@@ -576,6 +576,12 @@ static void forget_leaves(Loop *l, const Carried *k)
         l->leaves.at[k->first + n].dead = true;
 }
 
+void loop_storage_invalid(Loop *l, Carried *k)
+{
+    forget_leaves(l, k);
+    k->invalid = true;
+}
+
 /* The whole list or dict is carried from here on, and its items no longer. */
 static void drop_items(Loop *l, const Change *c)
 {
@@ -702,6 +708,7 @@ bool loop_first_leaves(Loop *l, Carried *k)
         ? add_leaf(l, (Value){ .tag = V_TENSOR, .t = tensor_new(l->ev->cx, st->now) })
         : add_leaves(l, k->shape);
     k->n = l->leaves.n - k->first;
+    k->invalid = k->invalid || (k->kind == CHANGE_STORAGE && k->n == 0);
     return ok;
 }
 

@@ -49,7 +49,8 @@ typedef struct Carried {
     bool tied;   /* a run began with it as an alias of what an iteration leaves */
     size_t first, n; /* its leaves, in Loop.leaves */
     bool mark;       /* STORAGE of a mark: invalid in each iteration, and behind the loop */
-    bool invalid;    /* STORAGE: what it holds after an iteration is not known */
+    bool invalid;    /* STORAGE: what it holds when an iteration begins, and behind the loop, is not
+                        known */
     bool unset;      /* CELL: never set before the loop: shape is what an iteration leaves */
     bool reshaped;   /* this run found that its shape has to change */
 } Carried;
@@ -93,9 +94,12 @@ typedef struct Loop {
     VEC(Growing) growing;
     VEC(OpenKey) keys;
     VEC(Wider) wider;
-    VEC(Left) left;     /* found by the first run that leaves them */
-    VEC(Value) invalid; /* lists and dicts that are invalid behind the loop */
-    Graph *g;           /* the body */
+    VEC(Left) left; /* found by the first run that leaves them */
+    VEC(Value)
+    invalid;           /* lists and dicts that are invalid when an iteration begins, and behind the
+                          loop */
+    Map found_invalid; /* the same, to look for one */
+    Graph *g;          /* the body */
     Ox keep_going, cond_in;
     uint64_t opened,
         run_opened; /* the heap's clock before the first run, and when the body of this run began */
@@ -143,13 +147,15 @@ MUST_USE bool loop_reshape(Loop *l);
 MUST_USE bool loop_first_leaves(Loop *l, Carried *k);
 /* Is k one int that is surely 0 or more before the loop? */
 bool loop_begins_natural(Loop *l, const Carried *k);
+/* What the storage holds is not known from the next run on. */
+void loop_storage_invalid(Loop *l, Carried *k);
 /* The body has changed something that it was not known to change: it is carried from the next
  * run on. holder, place: see Carried. */
 MUST_USE bool loop_found(Loop *l, const Change *c, Value holder, int64_t place);
 /* Reads the values before the loop of the things that the last run found, from number `from` on.
  * Called once the writes of the run are undone. */
 MUST_USE bool loop_first_values(Loop *l, size_t from);
-/* Makes this list or dict invalid behind the loop. */
+/* Makes this list or dict invalid. */
 void loop_invalidate(Loop *l, Value v);
 
 /* ---- loop_match.c ---- */

@@ -599,6 +599,25 @@ static bool check_value(Loop *l, Carried *k)
     return match(l, k, &k->shape, loop_after(k), &next);
 }
 
+/* Where an alias was written it is not known what the storage holds: the next iteration, and what
+ * is behind the loop, may not read it. */
+static bool check_storage(Loop *l, Carried *k, const Storage *st)
+{
+    if (ox_ok(st->now) || !st->invalid)
+        return widen(l, &l->leaves.at[k->first], st->now);
+    loop_storage_invalid(l, k);
+    return l->again = true;
+}
+
+/* The same of a list or dict. One that the run itself has made is no thing of the next. */
+static bool found_invalid(Loop *l, Value v, uint64_t created)
+{
+    if (created > l->opened || !map_add(l->ev->cx, &l->found_invalid, v.any, NULL))
+        return true;
+    l->again = true;
+    return vec_push(l->ev->cx, &l->invalid, v);
+}
+
 /* See loop_internal.h. A thing that is carried is matched with its value before; any other is
  * newly found. */
 bool loop_check(Loop *l, const Change *c)
@@ -607,18 +626,12 @@ bool loop_check(Loop *l, const Change *c)
     Value v = loop_container(c->kind, c->what);
     if ((v.tag == V_LIST && v.list->stacked && stacked_is_invalid(v.list->stacked)) ||
         (v.tag == V_DICT && v.dict->invalid))
-        return vec_push(l->ev->cx, &l->invalid, v);
+        return found_invalid(l, v, c->created);
     if (!k)
         return loop_found(l, c, val_poison(), 0);
-    if (k->mark)
+    if (k->mark || k->invalid)
         return true;
-    if (k->kind == CHANGE_STORAGE) {
-        const Storage *st = c->what;
-        k->invalid = !ox_ok(st->now) &&
-            st->invalid; /* an alias was written: invalid behind the loop */
-        return k->invalid || widen(l, &l->leaves.at[k->first], st->now);
-    }
-    return check_value(l, k);
+    return k->kind == CHANGE_STORAGE ? check_storage(l, k, c->what) : check_value(l, k);
 }
 
 bool loop_goes_by_items(Loop *l, const Change *c)
