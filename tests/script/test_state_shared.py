@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from scripted import refused, save
+from scripted import oracle, refused, save
 from test_state import ROWS, rows, steps
 
 
@@ -174,6 +174,48 @@ class AppendedPart(Keeps):
 @pytest.mark.parametrize("model", [ItemOfAListThatGrows, ItemOfAListThatGrowsInTwoRuns, AppendedAndWritten, WrittenAndAppended, AppendedPart])
 def test_an_item_of_a_list_that_grows(model, tmp_path):
     assert "after a run it is, or may be, the same as hs" in refused(model(), tmp_path, *ROWS)
+
+
+class OneOfTwo(Keeps):
+    """Only the running model knows to which of the two it writes."""
+    def forward(self, x):
+        r = self.s
+        if bool(x.sum() > 2):
+            r = self.hs[0]
+        r.add_(1)
+        return r + x
+
+
+class OneOfTwoBySize(Keeps):
+    def forward(self, x):
+        r = self.s
+        if x.size(0) > 3:
+            r = x[0].clone()
+        r.add_(1)
+        return r + x
+
+
+class ItemOfTheFile(Keeps):
+    def forward(self, x):
+        r = self.hs[x.size(0) % 2]
+        r.add_(1)
+        return r + x
+
+
+class DictOfTwo(Keeps):
+    def forward(self, x):
+        d = self.d
+        if bool(x.sum() > 2):
+            d = self.e
+        d["a"] = d["a"] + 1
+        return x + 1
+
+
+@pytest.mark.parametrize("model", [OneOfTwo, OneOfTwoBySize, ItemOfTheFile, DictOfTwo])
+def test_state_that_may_have_been_written(model, tmp_path):
+    assert "what it holds after a run is not known" in refused(model(), tmp_path, *ROWS)
+    path, out = save(model(), tmp_path), tmp_path / "model.onnx"
+    assert "dropped: the update of" in oracle.converted(path, out, *ROWS, "--state=constant").stderr
 
 
 class CopyOfAnItemOfAListThatGrows(Keeps):

@@ -8,7 +8,7 @@
 
 /* An object of the saved model, whose attributes begin at obj->tracked - 1. */
 typedef struct TrackedObject {
-    const Obj *obj;
+    Obj *obj;
     Str name;
 } TrackedObject;
 typedef struct TrackedAttr {

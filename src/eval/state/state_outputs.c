@@ -549,10 +549,36 @@ static bool is_same(Ctx *cx, Ox before, Ox now)
     return now == before;
 }
 
+/* A run has written to what may be this state: it is not known what the next one finds. */
+static bool leave_unknown(Eval *ev, SourceId at, Str name, Str why)
+{
+    bool ok;
+    if (mode_decides(ev, at, name, &ok))
+        return ok;
+    return no_input(ev, at, name,
+                    str_fmt(ev->cx,
+                            "what it holds after a run is not known: %s, and one of them was "
+                            "written",
+                            why->s));
+}
+
+/* Nothing is known of a list, dict or object that another name may hold, to which the run has
+ * written. */
+static bool leave_known(Eval *ev, Value v, Str name)
+{
+    const Tensor *mark = container_marked(v);
+    Str why = container_invalid(v);
+    if (v.tag == V_DICT && v.dict->invalid)
+        why = v.dict->invalid;
+    return !why || leave_unknown(ev, mark ? mark->st->written : 0, name, why);
+}
+
 /* The state of a storage to which the run has written. */
 static bool leave_storage(Eval *ev, const TrackedStorage *h)
 {
     const uint32_t *known = facts_state(ev->cx, h->name);
+    if (!ox_ok(h->st->now) && h->st->invalid)
+        return leave_unknown(ev, h->st->written, h->name, h->st->invalid);
     if (is_same(ev->cx, h->before, h->st->now))
         return true;
     if (known && *known & UNLOOKED)
@@ -793,6 +819,11 @@ bool state_outputs(Eval *ev)
 {
     State *s = ev->state;
     bool ok = true;
+    for (size_t i = 0; ok && i < s->objects.n; i++)
+        ok = leave_known(ev, (Value){ .tag = V_OBJ, .obj = s->objects.at[i].obj },
+                         s->objects.at[i].name);
+    for (size_t i = 0; ok && i < s->lists.n; i++)
+        ok = leave_known(ev, tracked_container(&s->lists.at[i]), s->lists.at[i].name);
     for (size_t i = 0; ok && i < s->order.n; i++)
         ok = leave_attr(ev, tracked_attr(s, i));
     for (size_t i = 0; ok && i < s->lists.n; i++)
