@@ -336,8 +336,8 @@ static bool step(Rewrite *rw, Node *n)
                 n->name->s);
 }
 
-/* Gives g, and the graphs in it, a float input for each complex one, and notes the nodes with
- * complex inputs or outputs. */
+/* Gives g, and the graphs in it, a float input for each complex one, which keeps the default that
+ * state has, and notes the nodes with complex inputs or outputs. */
 static void look(Pairs *p, Graph *g)
 {
     for (size_t i = 0; i < g->inputs.n; i++) {
@@ -352,6 +352,8 @@ static void look(Pairs *p, Graph *g)
             g, v->name, type_tensor(g->cx, dtype_of_parts(ox_dtype(v)), ox_rank(v) + 1, dims));
         g->inputs.n--;
         g->inputs.at[i] = pair;
+        if (v->k)
+            graph_input_default(pair, const_as_pairs(g->cx, v->k));
         vec_push(g->cx, &p->from, v);
         vec_push(g->cx, &p->to, pair);
     }

@@ -376,6 +376,40 @@ def test_statistics_move_where_training_is_asked_for(own, tmp_path):
 
 # ---- what the first run is fed ----
 
+class Turns(nn.Module):
+    """State of complex numbers, one buffer of which is too large to stand in the metadata."""
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.register_buffer("angle", torch.tensor([1 + 2j, 0.5 - 1j, -3j]))
+        self.register_buffer("table", torch.randn(30, 40, dtype=torch.complex64).t())
+
+    def forward(self, x):
+        self.angle.mul_(1j)
+        self.table = self.table * 2
+        return torch.view_as_real(self.angle), x + self.table[3, 2].abs()
+
+
+@pytest.mark.parametrize("ending", ["pt", "pt2"])
+def test_the_first_value_of_complex_state(ending, tmp_path):
+    path, out, runs = tmp_path / ("model." + ending), tmp_path / "model.onnx", rows(2, 2, 2)
+    if ending == "pt":
+        torch.jit.save(torch.jit.script(Turns()), str(path))
+    else:
+        torch.export.save(torch.export.export(Turns(), runs[0]), str(path))
+    loaded = torch.jit.load(str(path)) if ending == "pt" else torch.export.load(str(path)).module()
+    options = ("-i", "x:float32[2,3]") if ending == "pt" else ()
+    want = {n: torch.view_as_real(b).numpy().copy() for n, b in Turns().named_buffers()}
+    _, pairs = steps(path, tmp_path, runs, options, loaded)
+    assert sorted(pairs) == ["angle", "table"]
+    assert bytes_of(initial_state(out)) == bytes_of(want)
+    oracle.converted(path, out, *options, "--state=defaults")
+    assert bytes_of(initial_state(out)) == bytes_of(want)
+    session = oracle.session(out)
+    angle, y = session.run(None, {"x": runs[0][0].numpy()})[:2]
+    assert numpy.allclose(angle, torch.view_as_real(Turns().angle * 1j)) and numpy.allclose(y, runs[0][0] + (Turns().table[3, 2] * 2).abs())
+
+
 class Initial(nn.Module):
     """State of every kind that the metadata has words for."""
     def __init__(self):
