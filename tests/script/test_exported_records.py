@@ -52,3 +52,38 @@ def test_recurrence_in_a_lower_precision(nonlinearity, tmp_path):
     oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     oracle.check(tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.detach().numpy() for y in model(x)])], tolerance=2e-2)
+
+
+class Nested(nn.Module):
+    """An autocast region of one device inside one of another; the tensors lie on the CPU."""
+    def __init__(self, outer, inner):
+        super().__init__()
+        torch.manual_seed(0)
+        self.outer, self.inner, self.linear = outer, inner, nn.Linear(4, 4)
+
+    def forward(self, x):
+        with torch.autocast(**self.outer):
+            with torch.autocast(**self.inner):
+                y = self.linear(x)
+            return y.float(), self.linear(x).softmax(1).float()
+
+
+CPU, CPU_OFF = dict(device_type="cpu", dtype=torch.bfloat16), dict(device_type="cpu", enabled=False)
+GPU, GPU_OFF = dict(device_type="cuda", dtype=torch.float16), dict(device_type="cuda", enabled=False)
+
+
+@pytest.mark.parametrize("outer,inner,lower", [(CPU, GPU_OFF, True), (CPU, GPU, True), (GPU, CPU, True), (GPU_OFF, CPU, True), (CPU, CPU_OFF, False),
+                                               (GPU, CPU_OFF, False)])
+def test_autocast_regions_of_two_devices(outer, inner, lower, tmp_path, monkeypatch):
+    """As a machine with a GPU exports it: elsewhere PyTorch turns regions for one off."""
+    monkeypatch.setattr(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+    model, x = Nested(outer, inner).eval(), torch.rand(2, 4)
+    program = export(model, (x,))
+    assert GPU not in (outer, inner) or "'cuda', torch.float16, True" in program.graph_module.print_readable(print_output=False)
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.check(tmp_path / "model.onnx")
+    got = oracle.session(tmp_path / "model.onnx").run(None, {"x": x.numpy()})
+    oracle.compare(got, [y.detach().numpy() for y in model(x)], "", tolerance=2e-2)
+    rounded = torch.tensor(got[0]).bfloat16().float().numpy()
+    assert (got[0] == rounded).all() == lower

@@ -91,16 +91,23 @@ typedef struct Exported {
     VEC(Expr *) loads;     /* .. and the attributes that they are */
 } Exported;
 
+/* An autocast region. One inside another changes it only where both are of the same device. */
+typedef struct ExAutocast {
+    Str device;
+    DType type; /* DT_NONE: the region turns the device's autocast off */
+    const struct ExAutocast *around;
+} ExAutocast;
+
 /* The names of one graph. */
 typedef struct ExScope {
     Exported *x;
     ExFunction *fn;
-    Map slots;           /* name -> slot + 1 */
-    Map types;           /* name -> Recorded */
-    bool whole;          /* the graph of the program, whose text is read once */
-    bool repeated;       /* a graph that may run more than once, or not at all */
-    DType autocast;      /* of the region that it stands in; DT_NONE outside */
-    struct ExVmap *vmap; /* around the next node; NULL outside */
+    Map slots;                  /* name -> slot + 1 */
+    Map types;                  /* name -> Recorded */
+    bool whole;                 /* the graph of the program, whose text is read once */
+    bool repeated;              /* a graph that may run more than once, or not at all */
+    const ExAutocast *autocast; /* the region that it stands in; NULL outside */
+    struct ExVmap *vmap;        /* around the next node; NULL outside */
 } ExScope;
 
 /* ---- exported_graph.c: graphs as functions ---- */
@@ -211,8 +218,7 @@ MUST_USE bool ex_write_wrapped(ExScope *s, ExNode *n);
 
 void ex_autocast(ExScope *s, Expr *op,
                  const ExTargets *results); /* casts the operands of a call in such a region */
-MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n,
-                             DType *out); /* DT_NONE: the region turns it off */
+MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n, ExAutocast *out); /* not `around` */
 
 /* ---- exported_scan.c: scans as loops ---- */
 

@@ -4,8 +4,10 @@
  * inputs, recorded bfloat16. Two rules, both PyTorch's. Products and convolutions take their
  * floating operands in the region's type, if the recorded result has it. Any other operator whose
  * result is recorded float32 though an operand is of a lower type gets that operand as float32,
- * which is exact. float64 is never cast. Whatever else the region changes shows as a difference
- * between recorded types and ours, which is an error. */
+ * which is exact. float64 is never cast. Regions of several devices may be active, and PyTorch
+ * heeds the one of the device that the tensors lie on: the recorded result tells which. Whatever
+ * else a region changes shows as a difference between recorded types and ours, which is an error.
+ */
 #include "front/exported/exported.h"
 
 /* Does autocast run this operator in the lower precision? PyTorch's list of such operators for CPU,
@@ -86,30 +88,49 @@ static void cast_operand(ExScope *s, Expr **at, DType t)
         cast_operand(s, &e->items[i], t);
 }
 
+/* Does an inner region of the same device decide instead of this one? */
+static bool is_hidden(const ExScope *s, const ExAutocast *region)
+{
+    for (const ExAutocast *a = s->autocast; a != region; a = a->around)
+        if (a->device == region->device)
+            return true;
+    return false;
+}
+
+/* Does the autocast of any device cast to this type here? DT_NONE: to any type. */
+static bool casts_to(const ExScope *s, DType t)
+{
+    for (const ExAutocast *a = s->autocast; a; a = a->around)
+        if (a->type != DT_NONE && (t == DT_NONE || a->type == t) && !is_hidden(s, a))
+            return true;
+    return false;
+}
+
 void ex_autocast(ExScope *s, Expr *op, const ExTargets *results)
 {
     DType result = results->type.n ? results->type.at[0].dtype : DT_NONE;
-    bool lower = is_lowered(op->op->name) && result == s->autocast;
-    if (!lower && result != DT_FLOAT)
+    bool lower = is_lowered(op->op->name) && result != DT_NONE && casts_to(s, result);
+    if (!lower && (result != DT_FLOAT || !casts_to(s, DT_NONE)))
         return;
     for (uint32_t i = 0; i < op->n_args; i++)
-        cast_operand(s, &op->args[i].value, lower ? s->autocast : DT_FLOAT);
+        cast_operand(s, &op->args[i].value, result);
 }
 
 /* wrap_with_autocast(device, dtype, enabled, ..): a dtype of None is the device's own. */
-bool ex_autocast_of(Exported *x, const ExNode *n, DType *out)
+bool ex_autocast_of(Exported *x, const ExNode *n, ExAutocast *out)
 {
     const Expr *device = n->args.at[0].value;
     const Expr *dtype = n->args.at[1].value;
     const Expr *enabled = n->args.at[2].value;
-    *out = DT_NONE;
+    if (device->kind != X_STR || (enabled->kind != X_TRUE && enabled->kind != X_FALSE))
+        return ex_bad(x, &n->inputs, "an autocast region of an unknown form");
+    out->device = device->s;
+    out->type = DT_NONE;
     if (enabled->kind == X_FALSE)
         return true;
-    if (enabled->kind != X_TRUE || device->kind != X_STR)
-        return ex_bad(x, &n->inputs, "an autocast region of an unknown form");
     if (dtype->kind == X_NONE)
-        *out = str_is(device->s, "cpu") ? DT_BFLOAT16 : DT_FLOAT16;
+        out->type = str_is(device->s, "cpu") ? DT_BFLOAT16 : DT_FLOAT16;
     else if (dtype->kind == X_VALUE && dtype->value.tag == V_DTYPE)
-        *out = dtype->value.dtype;
-    return is_castable(*out) || ex_bad(x, &n->inputs, "an autocast region of an unknown type");
+        out->type = dtype->value.dtype;
+    return is_castable(out->type) || ex_bad(x, &n->inputs, "an autocast region of an unknown type");
 }

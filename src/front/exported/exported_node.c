@@ -346,7 +346,7 @@ static bool write_operator(ExScope *s, ExNode *n)
         op->args[i].name = NULL;
     if (!ex_results(s, &n->outputs, &r))
         return false;
-    if (s->autocast != DT_NONE)
+    if (s->autocast)
         ex_autocast(s, op, &r.targets);
     bool higher_order = str_starts(op->op->name, "higher_order::");
     ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);

@@ -71,13 +71,16 @@ bool ex_write_region(ExScope *s, ExNode *n)
     ExOperands operands = { 0 };
     ExOperands values = { 0 };
     ExScope inner = { .x = x, .fn = s->fn, .repeated = s->repeated, .autocast = s->autocast };
+    ExAutocast region = { .around = s->autocast };
     ExGraph g = { 0 };
     ExResults r = { 0 };
     if (!n->has_graph || n->args.n < n->region->operands)
         return ex_bad(x, &n->inputs, "a region without its graph");
-    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast") &&
-        !ex_autocast_of(x, n, &inner.autocast))
-        return false;
+    if (str_is(n->target, "torch.ops.higher_order.wrap_with_autocast")) {
+        if (!ex_autocast_of(x, n, &region))
+            return false;
+        inner.autocast = &region;
+    }
     if (!region_operands(x, n, &operands))
         return false;
     if (!ex_read_graph(&inner, &n->graph, &g, &operands) || !ex_results(s, &n->outputs, &r))
