@@ -2,6 +2,7 @@
 import os
 import sys
 
+import onnx
 import pytest
 import torch
 from torch import nn
@@ -87,3 +88,47 @@ def test_autocast_regions_of_two_devices(outer, inner, lower, tmp_path, monkeypa
     oracle.compare(got, [y.detach().numpy() for y in model(x)], "", tolerance=2e-2)
     rounded = torch.tensor(got[0]).bfloat16().float().numpy()
     assert (got[0] == rounded).all() == lower
+
+
+class Attends(nn.Module):
+    """Its mask may be float32 where the rest is bfloat16, without any autocast."""
+    def forward(self, x, mask):
+        x = x.bfloat16()
+        return nn.functional.scaled_dot_product_attention(x, x, x, mask).float()
+
+
+def exported_under_autocast(dtype=torch.bfloat16, decomposed=False):
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 3)).eval(), torch.rand(2, 4)
+    with torch.autocast("cpu", dtype=dtype):
+        program = export(model, (x,))
+        return model, x, program.run_decompositions({}) if decomposed else program
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_an_autocast_around_the_export_is_refused(dtype, tmp_path):
+    """Its casts are neither in the file nor is a region; torch, run without it, computes in float32."""
+    torch.export.save(exported_under_autocast(dtype)[2], str(tmp_path / "model.pt2"))
+    done = oracle.convert(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    assert done.returncode == 1
+    assert "was exported while autocast was on outside of the model" in done.stderr and "run_decompositions({})" in done.stderr
+
+
+def test_decomposed_in_the_same_autocast_it_has_the_casts(tmp_path):
+    """What the hint of the error says."""
+    model, x, program = exported_under_autocast(decomposed=True)
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    loaded = torch.export.load(str(tmp_path / "model.pt2")).module()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        want = model(x)
+    assert want.dtype == torch.bfloat16 and (loaded(x) == want).all()
+    oracle.check(tmp_path / "model.onnx")
+    assert onnx.load(str(tmp_path / "model.onnx")).graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.BFLOAT16
+
+
+def test_a_mask_of_another_type_is_no_autocast(tmp_path):
+    model, xs = Attends(), (torch.rand(1, 2, 3, 4), torch.zeros(3, 3))
+    torch.export.save(export(model, xs), str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy() for x in xs], [model(*xs).numpy()])], tolerance=2e-2)

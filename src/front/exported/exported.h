@@ -218,6 +218,8 @@ MUST_USE bool ex_write_wrapped(ExScope *s, ExNode *n);
 
 void ex_autocast(ExScope *s, Expr *op,
                  const ExTargets *results); /* casts the operands of a call in such a region */
+/* Has autocast cast the operands of this call, though no region around it says so? */
+bool ex_lacks_casts(const ExScope *s, const Expr *op, const ExTargets *results);
 MUST_USE bool ex_autocast_of(Exported *x, const ExNode *n, ExAutocast *out); /* not `around` */
 
 /* ---- exported_scan.c: scans as loops ---- */

@@ -106,9 +106,38 @@ static bool casts_to(const ExScope *s, DType t)
     return false;
 }
 
+static DType result_dtype(const ExTargets *results)
+{
+    return results->type.n ? results->type.at[0].dtype : DT_NONE;
+}
+
+static bool has_operand_besides(const ExScope *s, const Expr *e, DType t)
+{
+    DType now = recorded_dtype(s, e);
+    bool found = is_castable(now) && now != t;
+    for (uint32_t i = 0; (e->kind == X_LIST || e->kind == X_TUPLE) && i < e->n; i++)
+        found = found || has_operand_besides(s, e->items[i], t);
+    return found;
+}
+
+/* Exported while autocast is on outside of the model, a TRAINING graph has neither a region nor
+ * casts: only linear of float32 inputs, recorded bfloat16. The first three arguments tell it; the
+ * fourth of an attention, its mask, may be float32 by itself. */
+bool ex_lacks_casts(const ExScope *s, const Expr *op, const ExTargets *results)
+{
+    DType result = result_dtype(results);
+    bool lower = result == DT_FLOAT16 || result == DT_BFLOAT16;
+    if (!lower || !is_lowered(op->op->name) || casts_to(s, result))
+        return false;
+    for (uint32_t i = 0; i < op->n_args && i < 3; i++)
+        if (has_operand_besides(s, op->args[i].value, result))
+            return true;
+    return false;
+}
+
 void ex_autocast(ExScope *s, Expr *op, const ExTargets *results)
 {
-    DType result = results->type.n ? results->type.at[0].dtype : DT_NONE;
+    DType result = result_dtype(results);
     bool lower = is_lowered(op->op->name) && result != DT_NONE && casts_to(s, result);
     if (!lower && (result != DT_FLOAT || !casts_to(s, DT_NONE)))
         return;

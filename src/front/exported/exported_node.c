@@ -331,6 +331,20 @@ static bool write_part(ExScope *s, ExNode *n)
     return vec_push(x->cx, &x->parts, part);
 }
 
+/* Fails at the user's line that the node comes from, where the file has it; returns false. */
+static bool refuse_node(Exported *x, const ExNode *n, const char *why, const char *hint)
+{
+    Where here = { .up = x->cx->at,
+                   .kind = WHERE_STATEMENT,
+                   .text = n->trace && n->trace->len ? ex_trace_text(x, n->trace) : NULL };
+    if (here.text)
+        x->cx->at = &here;
+    fail(x->cx, E_UNSUPPORTED, "%s", why);
+    fail_hint(x->cx, "%s", hint);
+    x->cx->at = here.text ? here.up : x->cx->at;
+    return false;
+}
+
 /* higher_order targets return a tuple even of one result. The vectors of a node serve the next one:
  * what the program has of them is exact. */
 static bool write_operator(ExScope *s, ExNode *n)
@@ -346,8 +360,13 @@ static bool write_operator(ExScope *s, ExNode *n)
         op->args[i].name = NULL;
     if (!ex_results(s, &n->outputs, &r))
         return false;
-    if (s->autocast)
-        ex_autocast(s, op, &r.targets);
+    if (ex_lacks_casts(s, op, &r.targets))
+        return refuse_node(x, n,
+                           "the program was exported while autocast was on outside of the model: "
+                           "its casts are not in the file",
+                           "in the same autocast, program = program.run_decompositions({}) before "
+                           "torch.export.save writes them out; or enter autocast in forward");
+    ex_autocast(s, op, &r.targets);
     bool higher_order = str_starts(op->op->name, "higher_order::");
     ex_place(x, ex_assign(s, op, &r.targets, r.unpack || (higher_order && !n->single)), n);
     if (!unpack_lists(s, &r))
@@ -422,25 +441,12 @@ static bool is_known_region(Str target)
         ex_scan(target) || ex_wraps(target) || ex_is_vmap(target);
 }
 
-static bool refuse_target(Exported *x, const ExNode *n, size_t row)
-{
-    Where here = { .up = x->cx->at,
-                   .kind = WHERE_STATEMENT,
-                   .text = n->trace && n->trace->len ? ex_trace_text(x, n->trace) : NULL };
-    if (here.text)
-        x->cx->at = &here;
-    fail(x->cx, E_UNSUPPORTED, "%s", refused[row].why);
-    fail_hint(x->cx, "%s", refused[row].hint);
-    x->cx->at = here.text ? here.up : x->cx->at;
-    return false;
-}
-
 /* False after an error. */
 static bool not_refused(Exported *x, const ExNode *n)
 {
     for (size_t i = 0; i < COUNT(refused); i++)
         if (str_starts(n->target, refused[i].target))
-            return refuse_target(x, n, i);
+            return refuse_node(x, n, refused[i].why, refused[i].hint);
     return true;
 }
 
