@@ -1,6 +1,8 @@
 """What a .pt2 records of its results: a difference to what we compute is an error, unless the record is PyTorch's mistake."""
+import json
 import os
 import sys
+import zipfile
 
 import onnx
 import pytest
@@ -132,3 +134,35 @@ def test_a_mask_of_another_type_is_no_autocast(tmp_path):
     torch.export.save(export(model, xs), str(tmp_path / "model.pt2"))
     oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [([x.numpy() for x in xs], [model(*xs).numpy()])], tolerance=2e-2)
+
+
+class Scales(nn.Module):
+    def forward(self, x, n):
+        return torch.ldexp(x, n)
+
+
+def as_recorded_before(path):
+    """What PyTorch before 2.13 writes: a float32, as the product with 2.0 ** n is."""
+    with zipfile.ZipFile(path) as archive:
+        parts = [(name, archive.read(name)) for name in archive.namelist()]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in parts:
+            if name.endswith("models/model.json"):
+                program = json.loads(data)
+                values = program["graph_module"]["graph"]["tensor_values"]
+                values[program["graph_module"]["graph"]["outputs"][0]["as_tensor"]["name"]]["dtype"] = 7
+                data = json.dumps(program).encode()
+            archive.writestr(name, data)
+
+
+@pytest.mark.parametrize("older", [False, True])
+def test_scaled_half(older, tmp_path):
+    """A float16 that ldexp scales by an int is a float16 since PyTorch 2.13."""
+    x, n = torch.tensor([1.5, -3, 2.0 ** -24]).half(), torch.tensor([4, -1, 30])
+    torch.export.save(export(Scales(), (x, n)), str(tmp_path / "model.pt2"))
+    if older:
+        as_recorded_before(tmp_path / "model.pt2")
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    expected = x * 2.0 ** n if older else torch.ldexp(x, n)
+    assert expected.dtype == (torch.float32 if older else torch.float16)
+    oracle.run(tmp_path / "model.onnx", [([x.numpy(), n.numpy()], [expected.numpy()])])

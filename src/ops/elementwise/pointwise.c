@@ -441,9 +441,36 @@ static Ox lower_float_power(Op *op)
     return ox(op, "Pow", base, power);
 }
 
-/* self * 2^other, each step in the type that PyTorch computes it in. */
+/* x * 2^n of a float and a whole n, as C's ldexp: no step leaves the range of double that x * 2^n
+ * itself does not leave. One power of 2 does for the range of float32, three for that of double. */
+static Ox scaled_by_power(Op *op, Ox x, Ox n)
+{
+    int steps = ox_dtype(x) == DT_DOUBLE ? 3 : 1;
+    Ox y = ox_cast(op->g, x, DT_DOUBLE);
+    Ox rest = ox_cast(op->g, n, DT_DOUBLE);
+    Ox two = number_like(op, 2, y);
+    Ox least = number_like(op, -1000, y);
+    Ox most = number_like(op, 1000, y);
+    for (int k = 0; k < steps; k++) {
+        Ox part = ox(op, "Clip", rest, least, most);
+        y = ox(op, "Mul", y, ox(op, "Pow", two, part));
+        if (k + 1 < steps)
+            rest = ox(op, "Sub", rest, part);
+    }
+    return ox_ok(y) ? ox_cast(op->g, y, ox_dtype(x)) : POISON;
+}
+
+/* self * 2^other. Since 2.13 PyTorch scales floats by whole numbers in their own type. Before, and
+ * of other types still, it is a product with a power, each step in the type that PyTorch computes
+ * it in: of float16 and an int a float32, which an older .pt2 has recorded. */
 static Value lower_ldexp(Op *op)
 {
+    Ox x = arg(op, "self");
+    Ox n = arg(op, "other");
+    bool whole = ox_ok(x) && ox_ok(n) && dtype_is_float(ox_dtype(x)) && dtype_is_int(ox_dtype(n));
+    Type record = op->n_expect == 1 ? op->expect[0] : NULL;
+    if (whole && (!record || record->dtype == ox_dtype(x)))
+        return val_tensor(op->cx, scaled_by_power(op, x, n));
     Value two[] = { val_float(2), arg_value(op, "other") };
     Value product[] = { arg_value(op, "self"), call_op(op, "aten::pow", two, 2) };
     return call_op(op, "aten::mul", product, 2);
