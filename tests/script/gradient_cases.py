@@ -130,6 +130,7 @@ DERIVATIVES = {
     "aten::expm1": ("torch.expm1(x)", POINTS), "aten::special_expm1": ("torch.special.expm1(x)", POINTS),
     "aten::log1p": ("torch.log1p(x.abs())", POINTS), "aten::special_log1p": ("torch.special.log1p(x.abs())", POINTS),
     "aten::atan2": ("torch.atan2(x, y)", POINTS), "aten::arctan2": ("torch.arctan2(x, y)", POINTS),
+    "aten::hypot": ("torch.hypot(x, y)", POINTS),
     "aten::logaddexp": ("torch.logaddexp(x, y)", POINTS), "aten::logaddexp2": ("torch.logaddexp2(x, y)", POINTS),
     "aten::fake_quantize_per_tensor_affine": ("torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 40) + torch.fake_quantize_per_tensor_affine(y, 0.01, 0, -500, 500)", POINTS),
     "aten::_euclidean_dist": ("torch.cdist(x.tanh(), w + 2.0, compute_mode='use_mm_for_euclid_dist')", POINTS),
