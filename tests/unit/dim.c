@@ -220,6 +220,25 @@ static void requirements(void **state)
     ctx_free(cx);
 }
 
+/* A size that has been read does not wait for one that comes later: it would be used before it is
+ * made. What is learned is a fact then. */
+static void older_sizes_do_not_rest_on_younger_ones(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N"), u = dim_fresh(cx, "u"), v = dim_fresh(cx, "v");
+    Dim product = dim_mul(cx, u, v), twice = dim_mul(cx, v, dim_int(cx, 2));
+    assert_true(dim_require(cx, n, product, "view"));
+    assert_string_equal(dim_text(cx, n)->s, "N");
+    assert_true(dim_assume(cx, REL_EQ, u, twice));
+    assert_true(dim_is_fresh(u));
+    assert_int_equal(dim_eq(cx, n, product), YES);
+    assert_int_equal(dim_eq(cx, u, twice), YES);
+    assert_true(dim_assume(cx, REL_EQ, v, dim_add(cx, n, dim_int(cx, 7))));
+    assert_string_equal(dim_text(cx, v)->s, "N + 7");
+    ctx_free(cx);
+}
+
 static bool no_pin(Ctx *cx, Dim sym, Dim value, const char *why)
 {
     return fail(cx, E_UNDECIDED, "%s pins %s to %s", why, dim_text(cx, sym)->s,
@@ -649,6 +668,7 @@ int main(void)
         cmocka_unit_test(overflow_is_an_error),
         cmocka_unit_test(broadcasting),
         cmocka_unit_test(requirements),
+        cmocka_unit_test(older_sizes_do_not_rest_on_younger_ones),
         cmocka_unit_test(inputs_are_pinned_through_the_handler),
         cmocka_unit_test(facts),
         cmocka_unit_test(scopes),
