@@ -1,7 +1,10 @@
 """Lists whose length ONNX decides: filled by a loop that stays, or longer after one branch of an if than after the other. What
 another name of an item's memory writes must be seen in the list, or refused."""
+import importlib.util
+import itertools
 from typing import Dict, List, Optional
 
+import numpy
 import pytest
 import torch
 from torch import Tensor, nn
@@ -844,3 +847,58 @@ class OfNothing(nn.Module):
 
 def test_tensors_of_empty_lists(tmp_path):
     same(OfNothing(), tmp_path, [(torch.rand(2),)], "-i", "x:float32[N]")
+
+
+# ---- slices, as Python cuts ----
+
+BOUNDS = ("", *range(-4, 5))
+
+SLICES = """
+import torch
+from torch import Tensor, nn
+from typing import List
+
+class Slices(nn.Module):
+    def forward(self, x: Tensor):
+        l: List[int] = []
+        for i in range(x.size(0)):
+            l.append(i + 10)
+        return {}
+"""
+
+
+def of_slices(tmp_path, slices):
+    """A module that gives these slices of a list as long as its input."""
+    path = tmp_path / "slices.py"
+    path.write_text(SLICES.format(", ".join(f"torch.tensor(l[{s}])" for s in slices)))
+    spec = importlib.util.spec_from_file_location("slices", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Slices()
+
+
+@pytest.mark.parametrize("step", ("", *range(-4, 0), *range(1, 5)))
+def test_slices_are_those_of_python(step, tmp_path):
+    slices = [f"{start}:{end}:{step}" for start, end in itertools.product(BOUNDS, BOUNDS)]
+    path, out = save(of_slices(tmp_path, slices), tmp_path), tmp_path / "model.onnx"
+    oracle.converted(path, out, *ROWS)
+    for n in (0, 1, 2, 3, 5):
+        l = [i + 10 for i in range(n)]
+        wanted = [numpy.array(eval("l[%s]" % s, {"l": l}), "i8") for s in slices]
+        oracle.run(out, [([numpy.zeros((n, 3), "f")], wanted)])
+
+
+class SlicesAtOpenPlaces(nn.Module):
+    """-n - 1 is before the first item; INT64_MAX is how TorchScript says that a bound is not given."""
+    def forward(self, x):
+        l: List[int] = []
+        for i in range(x.size(0)):
+            l.append(i + 10)
+        n = int(x[:, 0].sum())
+        return (torch.tensor(l[-x.size(0) - 1::-1]), torch.tensor(l[-x.size(0)::-1]), torch.tensor(l[n - 3::-1]),
+                torch.tensor(l[n - 3:-2:-2]), torch.tensor([1, 2, 3][n - 5::-1]), torch.tensor(l[2:9223372036854775807:-1]),
+                torch.tensor(l[9223372036854775807:1:-1]), torch.tensor(l[9223372036854775807:]))
+
+
+def test_slices_back_from_an_open_place(tmp_path):
+    same(SlicesAtOpenPlaces(), tmp_path, [(torch.ones(n, 3),) for n in range(7)], *ROWS)

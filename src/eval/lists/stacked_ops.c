@@ -429,7 +429,29 @@ static void bound_part(ListOp *op, Dim start, bool forth, Ox part)
     dim_set_range(op->cx, ox_dim(part, 0), 0, most);
 }
 
-/* l[start:end:step]. A bound that is not given is the end that the step comes from, or goes to. */
+/* The end of l[start:end:step] with a step back, for Slice, which takes a start before the first
+ * item for the first item: `[7][-2::-1]` is empty, so the end is then behind the last item. */
+static Ox end_of_way_back(ListOp *op, Dim start, Ox end)
+{
+    Ctx *cx = op->cx;
+    Dim zero = dim_int(cx, 0);
+    if (dim_le(cx, zero, start) == YES)
+        return end;
+    Dim n = stacked_length(op->ev, op->s);
+    if (!n)
+        return POISON;
+    Dim first = dim_add(cx, start, n);
+    if (dim_le(cx, zero, first) == YES)
+        return end;
+    Ox at = ox_dims(op->g, &first, 1);
+    Ox nought = ox_ints(op->g, (int64_t[]){ 0 }, 1);
+    Ox before = ox_g(op->g, "Less", at, nought);
+    Ox last = ox_dims(op->g, &n, 1);
+    return ox_g(op->g, "Where", before, last, end);
+}
+
+/* l[start:end:step]. A bound that is not given, which TorchScript also says as INT64_MAX, is the
+ * end that the step comes from, or goes to. */
 static bool slice(ListOp *op)
 {
     Dim bound[3] = { NULL, NULL, dim_int(op->cx, 1) };
@@ -441,13 +463,15 @@ static bool slice(ListOp *op)
         return fail(
             op->cx, E_UNSUPPORTED,
             "a slice with a step of which only the running model knows whether it goes back");
-    if (!bound[0])
+    if (!bound[0] || dim_is(bound[0], INT64_MAX))
         bound[0] = dim_int(op->cx, forth == YES ? 0 : INT64_MAX);
-    if (!bound[1])
+    if (!bound[1] || dim_is(bound[1], INT64_MAX))
         bound[1] = dim_int(op->cx, forth == YES ? INT64_MAX : INT64_MIN);
     Ox start = ox_dims(op->g, &bound[0], 1);
     Ox end = ox_dims(op->g, &bound[1], 1);
     Ox step = ox_dims(op->g, &bound[2], 1);
+    if (forth != YES)
+        end = end_of_way_back(op, bound[0], end);
     Ox items = slice_whole(op, start, end, step);
     bound_part(op, bound[0], forth == YES, items);
     Stacked *part = part_of(op, op->s, items);
