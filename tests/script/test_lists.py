@@ -902,3 +902,20 @@ class SlicesAtOpenPlaces(nn.Module):
 
 def test_slices_back_from_an_open_place(tmp_path):
     same(SlicesAtOpenPlaces(), tmp_path, [(torch.ones(n, 3),) for n in range(7)], *ROWS)
+
+
+# ---- NaN among the items ----
+
+class LeastAndMost(nn.Module):
+    def forward(self, x):
+        l: List[float] = []
+        for i in range(x.size(0)):
+            l.append(float(x[i]))
+        return min(l), max(l)
+
+
+def test_nan_is_neither_less_nor_greater(tmp_path):
+    nan, inf = float("nan"), float("inf")
+    items = ([1, nan, 2], [nan, 1, 2], [2, nan, 1], [1, 2, nan], [nan, nan], [nan], [3], [inf, nan], [nan, -inf], [-inf, nan, inf],
+             [5, 4, nan, 3, nan, 6])
+    same(LeastAndMost(), tmp_path, [(torch.tensor(i, dtype=torch.float32),) for i in items], "-i", "x:float32[N]")

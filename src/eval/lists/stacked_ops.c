@@ -537,16 +537,38 @@ static bool any_or_all(ListOp *op)
 
 typedef enum { SUM, LEAST, MOST } Reduction;
 
+/* The list for ReduceMin and ReduceMax as TorchScript compares: an item replaces the one before
+ * only where it is less (greater), which NaN never is, nor any number beside NaN. So min([nan, 1.])
+ * is NaN and min([1., nan]) is 1. */
+static Ox without_nan(ListOp *op, Ox whole, Ox *first)
+{
+    Ox zero = ox_int(op->g, 0);
+    *first = ox_g_with(op->g, "Gather", INPUTS(whole, zero), INT("axis", 0));
+    Ox is_nan = ox_g(op->g, "IsNaN", whole);
+    return ox_g(op->g, "Where", is_nan, *first, whole);
+}
+
+/* sum(l), or min(l) and max(l), which fail in the running model where the list is empty. */
 static bool reduce(ListOp *op)
 {
     static const char *const name[] = { [SUM] = "ReduceSum",
                                         [LEAST] = "ReduceMin",
                                         [MOST] = "ReduceMax" };
     Ox whole = stacked_whole(op->ev, op->s);
+    if (!ox_ok(whole))
+        return false;
     bool is_bool = ox_dtype(whole) == DT_BOOL;
+    bool may_be_nan = op->datum != SUM && dtype_is_float(ox_dtype(whole));
     Ox numbers = is_bool ? ox_cast(op->g, whole, DT_INT64) : whole;
+    Ox first = NULL;
+    if (may_be_nan)
+        numbers = without_nan(op, numbers, &first);
     Ox axis = ox_ints(op->g, (int64_t[]){ 0 }, 1);
     Ox made = ox_g_with(op->g, name[op->datum], INPUTS(numbers, axis), INT("keepdims", 0));
+    if (may_be_nan) {
+        Ox is_nan = ox_g(op->g, "IsNaN", first);
+        made = ox_g(op->g, "Where", is_nan, first, made);
+    }
     return gives_number(op, is_bool && op->datum != SUM ? ox_cast(op->g, made, DT_BOOL) : made);
 }
 
