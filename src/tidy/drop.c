@@ -318,10 +318,50 @@ static bool drop_empty(Rewrite *rw, Node *n)
     return ox_ok(y);
 }
 
+/* How many binary digits of a whole number t holds, its sign apart; 0: not asked for. */
+static int whole_digits(DType t)
+{
+    switch (t) {
+    case DT_BOOL:     return 1;
+    case DT_BFLOAT16: return 8;
+    case DT_FLOAT16:  return 11;
+    case DT_FLOAT:    return 24;
+    case DT_DOUBLE:   return 53;
+    default: return dtype_is_int(t) && !dtype_is_packed(t) ? dtype_bits(t) - dtype_is_signed(t) : 0;
+    }
+}
+
+/* Is each number of type t one of type wide? */
+static bool holds_all(DType wide, DType t)
+{
+    bool half = t == DT_FLOAT16 || t == DT_BFLOAT16;
+    if (dtype_is_float(t))
+        return (wide == DT_DOUBLE && (half || t == DT_FLOAT)) || (wide == DT_FLOAT && half);
+    bool has_sign = dtype_is_float(wide) || dtype_is_signed(wide);
+    return whole_digits(t) && whole_digits(wide) >= whole_digits(t) &&
+        (!dtype_is_signed(t) || has_sign);
+}
+
+/* What n gives again, when it takes back a Cast to a type that holds it all; else NULL. ONNX
+ * Runtime leaves such a pair out too, also without optimisations, and 1.31 then loses the result
+ * where a branch reads it. */
+static Ox cast_and_back(const Node *n)
+{
+    const Node *there = node_is(n, "Cast") ? made_by(n->in[0], "Cast") : NULL;
+    Ox x = there ? there->in[0] : NULL;
+    bool same = x && ox_dtype(x) == ox_dtype(n->out[0]);
+    return same && holds_all(ox_dtype(n->in[0]), ox_dtype(x)) ? x : NULL;
+}
+
 /* An Identity goes, except where it is an output of the graph whose input cannot be one itself. */
 static bool drop_identity(Rewrite *rw, Node *n)
 {
     drop_zero_states(n);
+    Ox before = cast_and_back(n);
+    if (before) {
+        replace(rw, n->out[0], before);
+        return true;
+    }
     int same = neutral(rw, n);
     if (same >= 0)
         replace(rw, n->out[0], n->in[same]);

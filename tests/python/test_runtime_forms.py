@@ -133,3 +133,44 @@ def test_stacked_weights_of_recurrent_layers_are_initializers(tmp_path, kind, la
     between = {"Transpose": layers, "Reshape": layers} if both else {"Squeeze": layers}
     assert nodes(onnx.load(made)) == {kind.__name__: layers, **between}
     nodes_of_session(tmp_path, made, net, x)
+
+
+class CastAndBack(nn.Module):
+    """In a branch, so that ONNX Runtime 1.31 would lose the result of the second cast, which it leaves out by itself."""
+
+    def __init__(self, there, back):
+        super().__init__()
+        self.there, self.back = there, back
+
+    def forward(self, x, y):
+        z = x.to(self.there).to(self.back)
+        if bool(y.sum() > 0):
+            return z.flip(0)
+        return z
+
+
+EXTREMES = {torch.bool: [False, True], torch.uint8: [0, 1, 255], torch.int16: [-2 ** 15, -1, 2 ** 15 - 1], torch.int32: [-2 ** 31, 2 ** 24 + 1, 2 ** 31 - 1],
+            torch.int64: [-2 ** 63, 2 ** 53 + 1, 2 ** 63 - 512], torch.float16: [-65504.0, 1 + 2 ** -10, 2 ** -24],
+            torch.float32: [-3e38, 1 + 2 ** -23, 1e-38, -0.0], torch.float64: [-1e300, 1 + 2 ** -52, 1e-300]}
+WIDER = {torch.bool: set(EXTREMES) - {torch.bool}, torch.uint8: {torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64},
+         torch.int16: {torch.int32, torch.int64, torch.float32, torch.float64}, torch.int32: {torch.int64, torch.float64}, torch.int64: set(),
+         torch.float16: {torch.float32, torch.float64}, torch.float32: {torch.float64}, torch.float64: set()}
+
+
+@pytest.mark.parametrize("there", EXTREMES, ids=str)
+@pytest.mark.parametrize("back", EXTREMES, ids=str)
+def test_a_cast_to_a_wider_type_and_back_is_none(there, back, tmp_path):
+    net = CastAndBack(there, back)
+    saved, made = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx")
+    torch.jit.script(net.eval()).save(saved)
+    oracle.converted(saved, made, "-i", "x:%s[N]" % str(back).split(".")[1], "-i", "y:float32[2]")
+    left = nodes(onnx.load(made))["Cast"]
+    if there == back or there in WIDER[back]:
+        assert left == 0
+    else:
+        assert left >= 2
+    x = torch.tensor(EXTREMES[back], dtype=back)
+    if there in WIDER[back]:
+        assert torch.equal(x, x.to(there).to(back))
+        for y in (torch.ones(2), -torch.ones(2)):
+            oracle.run(made, [([x.numpy(), y.numpy()], [net(x, y).numpy()])])
