@@ -10,7 +10,7 @@ from random_values import BASE, PAGE
 
 KINDS = ("if", "for", "while", "list", "ints", "dict", "optional", "tuple", "object", "method", "state", "return", "break", "view", "write", "alias",
          "mask", "loop_items", "rows", "deep", "nested", "cells", "other", "named", "dict_lists", "strings", "arithmetic", "dtype", "scatter", "calls", "floats",
-         "held_state", "unpack", "boxes", "pairs")
+         "held_state", "unpack", "boxes", "pairs", "choice")
 
 
 class Maker(Things):
@@ -102,13 +102,32 @@ class Maker(Things):
         same = [n for n in self.of(env, "T") if env[n] == env[a] and n != a]
         return "%s = %s" % (a, self.r.choice(same)) if same else "pass"
 
+    def choice(self, env):
+        """A name for one of two tensors, of which the data say which, and a write by that name: in a loop the next iteration may see it."""
+        shape = self.pick(BASE, PAGE)
+        names = [n for n in self.of(env, "T") if env[n][1] == shape and n not in ("x", "y")]
+        if not names:
+            return "pass"
+        a, other = self.r.choice(names), self.r.choice(names + [self.tensor(env, shape, 1)])
+        if shape == BASE and self.r.random() < 0.4:
+            a, other, shape = a + "[0]", self.pick(a, other) + "[-1]", PAGE
+        name = self.fresh("t")
+        forms = ["{e} = {a} if {c} else {b}", "{e} = {b} if {c} else {a}"]
+        if not self.exported:
+            forms += ["{e} = ({a}, {b})[{n} % 2]", "{e} = [{a}, {b}][{n} % 2]"]
+        chosen = self.r.choice(forms).format(e=name, a=a, b=other, c=self.condition(env), n=self.whole(env, 1))
+        env[name] = ("T", shape)
+        write = "%s.%s" % (name, self.pick("add_(1)", "mul_(2).clamp_(-9, 9)", "copy_(%s)" % self.tensor(env, shape, 1), "neg_()"))
+        read = "{0} = {0} + {1}".format("b" if shape == PAGE else "a", a)
+        return Seq([chosen, write] + [read] * (self.r.random() < 0.5))
+
     def statement(self, env, outer):
         options = ["assign"] * 3
         for kind, weight in (("write", 4), ("alias", 1), ("if", 2), ("for", 1), ("while", 1), ("list", 2), ("ints", 1), ("dict", 1), ("optional", 1),
                              ("tuple", 1), ("object", 1),
                              ("state", 1), ("mask", 1), ("rows", 1), ("nested", 2), ("cells", 1), ("other", 1), ("named", 1), ("dict_lists", 1), ("boxes",
                                  2), ("pairs", 1), ("unpack", 1),
-                             ("floats", 1), ("strings", 1), ("held_state", 1)):
+                             ("floats", 1), ("strings", 1), ("held_state", 1), ("choice", 2)):
             if kind in self.kinds:
                 options += [kind] * weight
         if "break" in self.kinds and self.in_loop and not self.exported:
@@ -121,6 +140,8 @@ class Maker(Things):
             return self.write(env)
         if what == "alias":
             return self.alias(env)
+        if what == "choice":
+            return self.choice(env)
         if what == "if" and not deep:
             parts = [("if %s:" % self.condition(env), self.body(env))]
             if self.r.random() < 0.3:
