@@ -463,6 +463,26 @@ def test_what_is_not_finite_makes_its_block_nan(tmp_path):
         numpy.testing.assert_array_equal(numpy.isnan(weight), nan)
 
 
+@pytest.mark.parametrize("kind", sorted(BOUND))
+@pytest.mark.parametrize("size", [1e-39, 1e-29, 1e-25, 1e-22, 1e-19, 1.0, 1e19, 1e30, 1e37, 3e38])
+def test_blocks_of_numbers_of_any_size(size, kind, tmp_path):
+    """The squares of which float32 does not hold, as 0 or infinity. Numbers below 1e-30 are zeros."""
+    net = torch.nn.Linear(128, 64, bias=False).eval()
+    with torch.no_grad():
+        net.weight.uniform_(-1, 1)
+        net.weight[3, 32:96] *= size
+        net.weight[5, 32:64] = size
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.script(net), str(path))
+    for more in ([], ["--fuse"]):
+        oracle.converted(path, out, "-i", "input:float32[1,128]", "--weights-type", kind, "--opset", "21", *more)
+        weight, = weights_of(out).values()
+        assert numpy.isfinite(weight).all()
+        off = numpy.abs(weight.astype(numpy.float64) - net.weight.detach().numpy())
+        assert off[0].max() <= BOUND[kind] and off[3:6, 32:96].max() <= max(size, 1) * BOUND[kind]
+        assert size < 1e-30 or max(off[3, 32:64].max(), off[3, 64:96].max(), off[5, 32:64].max()) <= size * BOUND[kind]
+
+
 def test_says_when_nothing_changes(tmp_path):
     path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
     torch.jit.save(torch.jit.trace(torch.nn.GRU(64, 64).eval(), torch.zeros(3, 1, 64)), str(path))

@@ -86,16 +86,17 @@ static void fit(const float *w, int64_t n, float inverse, float *qw, float *qq)
 
 /* The scale of n elements (a multiple of LANES) with codes of 4 bits: of a few steps that bring the
  * extreme near to -8, the one with the least squared error; then the factor that fits its codes
- * best. */
+ * best. Where float32 does not hold the sums, of elements beyond 1e37, the extreme is -8; where it
+ * does not hold their squares, of elements below 1e-22, the first step is taken. */
 static float scale_of_nibbles(const float *w, int64_t n, float most)
 {
     static const float ends[] = { 8, 7.5f, 8.5f, 7 };
-    float best = 0;
-    float scale = 0;
+    float best = -1;
+    float scale = most / NIBBLE_LEAST;
     for (size_t i = 0; i < COUNT(ends); i++) {
         float qw, qq;
         fit(w, n, -ends[i] / most, &qw, &qq);
-        if (qq > 0 && qw * (qw / qq) > best) {
+        if (qq > 0 && isfinite(qw) && qw * (qw / qq) > best) {
             best = qw * (qw / qq);
             scale = qw / qq;
         }
