@@ -236,6 +236,7 @@ def test_float32_where_it_is_asked_for(tmp_path):
     assert done.returncode == 2 and "--float32 upp: no operator and no module of the model is called so" in done.stderr
 
 
+SQUARE = torch.arange(1.0, 10).view(3, 3)
 OUT_OF_REACH = {
     "sums": (lambda x: (x * 100).sum(-1) / 1000, torch.ones(3, 1000)),
     "norms": (lambda x: x / x.norm(dim=-1, keepdim=True).clamp_min(1e-12), torch.tensor([[0.0] * 8, [300.0] * 8])),
@@ -245,6 +246,7 @@ OUT_OF_REACH = {
     "numbers": (lambda x: x * 1e5 + 3e5, torch.rand(2, 3)),
     "counts": (lambda x: x.sum(-1) / (torch.arange(2) + 70000), torch.full((2, 100), 700.0)),
     "limits": (lambda x: torch.clamp(x, -1e9, 1e9), torch.rand(2, 3)),
+    "small weights": (lambda x: x @ (SQUARE * 1e-8), torch.rand(2, 3)),
 }
 
 
@@ -258,6 +260,61 @@ def test_what_the_type_does_not_hold_stays_float32(what, kind, tmp_path):
     onnx.checker.check_model(str(out), full_check=True)
     for got in run(out, x.numpy()):
         assert numpy.isfinite(got[0]).all() and error(got[0], function(x)) <= 8 * EPSILON[kind]
+
+
+class Small(torch.nn.Module):
+    """An epsilon that is a parameter, of one number or of many."""
+    def __init__(self, shape, divides):
+        super().__init__()
+        self.eps, self.divides = torch.nn.Parameter(torch.full(shape, 1e-12)), divides
+        self.fc = torch.nn.Linear(32, 32, bias=False)
+
+    def forward(self, x):
+        y = self.fc(x)
+        if self.divides == 0:
+            return y / (y.abs() + self.eps)
+        if self.divides == 1:
+            return y / torch.sqrt(y.var(-1, keepdim=True, unbiased=False) + self.eps)
+        return torch.maximum(y.abs().mean(-1, keepdim=True), self.eps).log()
+
+
+class Normed(torch.nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.fc, self.kind = torch.nn.Linear(32, 32, bias=False), kind
+
+    def forward(self, x):
+        y = self.fc(x)
+        if self.kind == "norm":
+            return y / (y.norm(dim=-1, keepdim=True) + 1e-12)
+        if self.kind == "normalize":
+            return torch.nn.functional.normalize(y, dim=-1)
+        if self.kind == "layer norm":
+            return torch.nn.functional.layer_norm(y, (32,), eps=1e-12)
+        if self.kind == "rms norm":
+            return y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-12)
+        if self.kind == "cosine":
+            return torch.nn.functional.cosine_similarity(y, x, dim=-1, eps=1e-12)
+        return y / y.abs().clamp(min=1e-12)
+
+
+NORMED = ["norm", "normalize", "layer norm", "rms norm", "cosine", "clamp"]
+SMALL = {"%s" % k: (lambda k=k: Normed(k)) for k in NORMED}
+SMALL.update({"parameter %s %d" % (list(s), d): (lambda s=s, d=d: Small(s, d)) for s in ((), (1,), (32,)) for d in range(3)})
+
+
+@pytest.mark.parametrize("opset", ["13", "18", "23"])
+@pytest.mark.parametrize("what", sorted(SMALL))
+def test_small_numbers_that_float16_does_not_hold(what, opset, tmp_path):
+    """A row of zeros makes what is divided by the epsilon alone."""
+    net = SMALL[what]().eval()
+    path, out, x = tmp_path / "net.pt", tmp_path / "net.onnx", torch.randn(4, 32)
+    x[1] = 0
+    torch.jit.save(torch.jit.trace(net, x), str(path))
+    oracle.converted(path, out, "-i", "x:float32[4,32]", "--weights-type", "float16", "--opset", opset)
+    onnx.checker.check_model(str(out), full_check=True)
+    for got in run(out, x.numpy()):
+        assert numpy.isfinite(got[0]).all() and error(got[0], net(x)) <= 8 * EPSILON["float16"]
 
 
 def test_branches_and_loops(tmp_path):

@@ -213,8 +213,9 @@ static Ox whole(Rewrite *rw, Graph *g, Ox v)
 
 /* ---- reach ---- */
 
-/* Does the narrow type hold what k says? A large weight is not looked into; a lone number that
- * would lose its digits, as an epsilon of 1e-12, is one that it does not hold. */
+/* Does the narrow type hold what k says? A large weight is not looked into. Numbers that would all
+ * lose their digits, as an epsilon of 1e-12 or the scale of a layer of 1e-5, are such as it does
+ * not hold. */
 static Reach reach_of(Rewrite *rw, const Const *k)
 {
     Halves *h = halves_of(rw);
@@ -227,13 +228,16 @@ static Reach reach_of(Rewrite *rw, const Const *k)
     if (!at)
         return IN_REACH;
     Reach reach = IN_REACH;
+    double most = 0;
     for (int64_t i = 0; i < n; i++) {
         double size = fabs((double)at[i]);
         if (size > half_max(h->type) && isfinite(size))
             reach = TOO_LARGE;
-        else if (n == 1 && !k->name && size > 0 && size < least)
-            reach = TOO_SMALL;
+        if (!(size <= most)) /* a NaN too */
+            most = size;
     }
+    if (most > 0 && most < least)
+        reach = TOO_SMALL;
     map_put(rw->cx, &h->reach, k, (void *)(uintptr_t)reach);
     return reach;
 }
@@ -312,6 +316,7 @@ static bool changes_out(const Halves *h, const Node *n, const OpVersion *v, int 
 
 typedef struct View {
     bool narrow, large, beyond; /* an input is of the narrow type, a large weight, out of reach */
+    bool lost;                  /* what is multiplied by is a constant that is too small */
     bool ours;                  /* some float32 input, or a narrow one that was float32 */
 } View;
 
@@ -327,6 +332,7 @@ static View view_inputs(Rewrite *rw, const Node *n, const OpVersion *v)
         seen.large |= weight && is_float32(x) && const_is_weight(x->k);
         seen.narrow |= !is_const(x) && counts_as_narrow(h, x);
         seen.beyond |= beyond(rw, n, i);
+        seen.lost |= i < 2 && is_const(x) && is_float32(x) && reach_of(rw, x->k) == TOO_SMALL;
         seen.ours |= is_float32(x) || map_find(&h->narrowed, x);
     }
     return seen;
@@ -337,7 +343,7 @@ static bool stays_whole(Rewrite *rw, const Node *n, Habit habit, View seen)
     bool asked = float32_asked(rw->o, n);
     if (asked || habit == WHOLE || habit == MEAN || habit == SUM)
         return true;
-    if (seen.beyond && habit != PRODUCT)
+    if (seen.lost || (seen.beyond && habit != PRODUCT))
         return true;
     return !seen.narrow && !seen.large;
 }
