@@ -7,7 +7,8 @@
  *         ->  Gemm(x, w, c), of rank 2
  *
  * New weights are recipes: computed when the file is written, one tensor at a time. With
- * --keep-weights nothing changes. */
+ * --keep-weights nothing changes, and with --weights-type float16 nothing that float16 would not
+ * hold. */
 #include "tidy/internal.h"
 
 #include <math.h>
@@ -21,11 +22,6 @@ typedef struct Norm {
     bool is_bias;
 } Norm;
 /* outer: for a ConvTranspose, whose weight has the output channels along axis 1 */
-
-static double real_at(DType t, const void *p, int64_t i)
-{
-    return t == DT_DOUBLE ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
 
 static void set_real(DType t, void *p, int64_t i, double v)
 {
@@ -47,29 +43,51 @@ static void scale(DType t, void *p, int64_t n, double f)
         set_real(t, p, i, real_at(t, p, i) * f);
 }
 
+/* The numbers of a Norm, in memory; bias may be NULL. */
+typedef struct NormData {
+    const void *scale, *shift, *mean, *var, *bias;
+} NormData;
+
+static bool read_norm(Ctx *cx, const Norm *a, NormData *out)
+{
+    *out = (NormData){ .scale = const_data(cx, a->scale),
+                       .shift = const_data(cx, a->shift),
+                       .mean = const_data(cx, a->mean),
+                       .var = const_data(cx, a->var),
+                       .bias = a->bias ? const_data(cx, a->bias) : NULL };
+    return out->scale && out->shift && out->mean && out->var && (out->bias || !a->bias);
+}
+
+/* What the weights of channel c are multiplied by. */
+static double factor_at(const Norm *a, const NormData *p, int64_t c)
+{
+    return real_at(a->scale->dtype, p->scale, c) /
+        sqrt(real_at(a->var->dtype, p->var, c) + a->epsilon);
+}
+
+static double bias_at(const Norm *a, const NormData *p, int64_t c, double f)
+{
+    double b = a->bias ? real_at(a->bias->dtype, p->bias, c) : 0;
+    return (b - real_at(a->mean->dtype, p->mean, c)) * f + real_at(a->shift->dtype, p->shift, c);
+}
+
 /* Computes the new weight or bias in double, and rounds once. */
 static bool compute_norm(Ctx *cx, const Norm *a, uint8_t *out)
 {
-    const Const *of[] = { a->scale, a->shift, a->mean, a->var, a->bias };
-    const void *p[COUNT(of)] = { NULL };
-    for (size_t i = 0; i < COUNT(of); i++)
-        if (of[i] && !(p[i] = const_data(cx, of[i])))
-            return false;
+    NormData p;
+    if (!read_norm(cx, a, &p))
+        return false;
     DType t = a->weight->dtype;
     int64_t block = a->is_bias ? 1 : const_numel(a->weight) / a->channels / a->outer;
     if (!a->is_bias && !const_read(cx, a->weight, out))
         return false;
     for (int64_t c = 0; c < a->channels; c++) {
-        double f = real_at(a->scale->dtype, p[0], c) /
-            sqrt(real_at(a->var->dtype, p[3], c) + a->epsilon);
+        double f = factor_at(a, &p, c);
         if (!a->is_bias) {
             for (int64_t i = 0; i < a->outer; i++)
                 scale(t, out + (size_t)((i * a->channels + c) * block) * dtype_size(t), block, f);
         } else {
-            double b = a->bias ? real_at(a->bias->dtype, p[4], c) : 0;
-            set_real(t, out, c,
-                     (b - real_at(a->mean->dtype, p[2], c)) * f +
-                         real_at(a->shift->dtype, p[1], c));
+            set_real(t, out, c, bias_at(a, &p, c, f));
         }
     }
     return true;
@@ -145,6 +163,26 @@ static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
     return out->channels > 0 && out->outer > 0 && bn->in[1]->k->dims[0] == out->channels;
 }
 
+/* Does float16 hold the new weight and bias, where they are to be of that type? Else the batch norm
+ * stays, which computes in float32. */
+static bool norm_fits(Rewrite *rw, const Norm *a, int axis)
+{
+    Ctx *cx = rw->cx;
+    if (!becomes_float16(rw->o, a->weight->dtype))
+        return true;
+    NormData p;
+    ArenaMark m = arena_mark(cx->run);
+    const double *most = channel_sizes(cx, a->weight, axis);
+    bool fits = most && read_norm(cx, a, &p);
+    for (int64_t c = 0; fits && c < a->channels; c++) {
+        double f = factor_at(a, &p, c);
+        double bias = fabs(bias_at(a, &p, c, f));
+        fits = weight_fits_float16(most[c], f) && summand_fits_float16(bias);
+    }
+    arena_reset(cx->run, m);
+    return fits;
+}
+
 /* BatchNormalization(Conv(x, w, b)) -> Conv(x, w', b'), both computed when the file is written. */
 static bool fuse_norm(Rewrite *rw, Node *n)
 {
@@ -154,6 +192,8 @@ static bool fuse_norm(Rewrite *rw, Node *n)
         conv = made_by(n->in[0], "ConvTranspose");
     if (!conv || conv->graph != n->graph || !norm_of(rw, n, conv, &norm))
         return true;
+    if (!norm_fits(rw, &norm, node_is(conv, "ConvTranspose")))
+        return !ctx_failed(rw->cx);
     Ox w = norm_const(n->graph, &norm, false, derived_name(rw->cx, norm.weight, ".bn"));
     Ox b = norm_const(n->graph, &norm, true, bias_name(rw->cx, norm.weight, norm.bias));
     size_t from = n->graph->nodes.n;
@@ -189,6 +229,14 @@ static bool fits_gemm(Ctx *cx, Ox c, Ox product)
     return true;
 }
 
+/* A number that float16 does not hold keeps its Add, which computes in float32 then. */
+static bool may_be_bias(Rewrite *rw, Ox c)
+{
+    bool small = is_const(c) && const_numel(c->k) <= FOLD_NUMEL;
+    return !small || !becomes_float16(rw->o, ox_dtype(c)) ||
+        summand_fits_float16(largest_of(rw->cx, c->k));
+}
+
 static bool fuse_add(Rewrite *rw, Node *n)
 {
     if (!node_is(n, "Add") || !dtype_is_float(ox_dtype(n->out[0])))
@@ -197,7 +245,8 @@ static bool fuse_add(Rewrite *rw, Node *n)
         Node *mm = made_by(n->in[i], "MatMul");
         Ox c = n->in[1 - i];
         if (!mm || mm->graph != n->graph || ox_rank(mm->in[0]) != 2 || ox_rank(mm->in[1]) != 2 ||
-            !used_once(rw, mm->out[0]) || mm->out[0]->name || !fits_gemm(rw->cx, c, mm->out[0]))
+            !used_once(rw, mm->out[0]) || mm->out[0]->name || !fits_gemm(rw->cx, c, mm->out[0]) ||
+            !may_be_bias(rw, c))
             continue;
         Ox y = ox_g(n->graph, "Gemm", mm->in[0], mm->in[1], c);
         if (ox_ok(y))

@@ -65,6 +65,30 @@ Ox before_repeat(Ctx *cx, Ox v);
 /* "conv.weight" with ".bn" at its end; NULL for a constant without a name */
 Str derived_name(Ctx *cx, const Const *k, const char *suffix);
 
+/* Item i of float32 or float64 numbers. */
+static inline double real_at(DType t, const void *p, int64_t i)
+{
+    return t == DT_DOUBLE ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+
+/* ---- factors that float16 holds (types/weight_range.c) ---- */
+
+/* Do weights of k's type become float16, so that what is multiplied into them may be lost? */
+static inline bool becomes_float16(const TidyOptions *o, DType t)
+{
+    return o->weights_type == DT_FLOAT16 && t == DT_FLOAT;
+}
+/* The size of the largest finite number of each channel of the float32 weight k, which lie along
+ * `axis`; NAN for each: k is not looked into. NULL: too many, or after an error. */
+double *channel_sizes(Ctx *cx, const Const *k, int axis);
+/* The size of the largest number of k, a few float32 or float64; infinity: it is not known. */
+double largest_of(Ctx *cx, const Const *k);
+/* Does float16 hold the weights of a channel times `factor` as well as it does the weights, of
+ * which the largest is of the size `most`? */
+bool weight_fits_float16(double most, double factor);
+/* And a bias whose largest number is of that size? */
+bool summand_fits_float16(double most);
+
 /* ---- what ONNX Runtime runs (legal/ort_kernels.c) ---- */
 
 typedef struct OrtKernel {

@@ -10,8 +10,11 @@
  *
  * Only what is constant, in float32 and float64, and where nothing else needs the weight:
  * pass_weights computes it then. Like the batch norm of fuse.c this rounds a weight where PyTorch
- * rounds a result. With --keep-weights nothing changes. */
+ * rounds a result. With --keep-weights nothing changes, and with --weights-type float16 nothing
+ * that float16 would not hold. */
 #include "tidy/internal.h"
+
+#include <math.h>
 
 /* ---- what multiplies by a weight ---- */
 
@@ -84,6 +87,81 @@ static Ox channel_numbers(Graph *g, Ox v, int64_t channels, int rank, int axis, 
     return ox_g(g, "Reshape", v, ox_ints(g, shape, (size_t)to_rank));
 }
 
+/* ---- what float16 holds ---- */
+
+/* size[c] *= the number of channel c in v, which lies in any shape. False: v is no constant, or
+ * after an error. */
+static bool multiply_sizes(Ctx *cx, double *size, int64_t channels, Ox v)
+{
+    const Node *reshape = made_by(v, "Reshape");
+    Ox of = reshape ? reshape->in[0] : v;
+    if (!is_const(of) || !is_real(of))
+        return false;
+    bool single = const_numel(of->k) == 1;
+    const void *at = const_data(cx, of->k);
+    if (!at)
+        return false;
+    for (int64_t c = 0; c < channels; c++)
+        size[c] *= fabs(real_at(of->k->dtype, at, single ? 0 : c));
+    return true;
+}
+
+/* The size of the largest weight in each channel, with the factors that this pass has multiplied
+ * in. NULL: it is not known. */
+static double *sizes_of(Ctx *cx, Ox w, const Linear *l)
+{
+    if (is_const(w))
+        return channel_sizes(cx, w->k, l->of_weight);
+    const Node *scaled = made_by(w, "Mul");
+    double *size = scaled ? sizes_of(cx, scaled->in[0], l) : NULL;
+    return size && multiply_sizes(cx, size, l->channels, scaled->in[1]) ? size : NULL;
+}
+
+/* Does float16 hold a bias (or NULL) times a number of the size `by`? */
+static bool bias_in_range(Ctx *cx, Ox bias, double by)
+{
+    return !bias || (is_const(bias) && summand_fits_float16(largest_of(cx, bias->k) * by));
+}
+
+/* Does float16 hold the weight of each channel times the number of s? */
+static bool weights_in_range(Ctx *cx, const Linear *l, Ox s)
+{
+    const double *most = sizes_of(cx, l->weight, l);
+    if (!most)
+        return false;
+    double *factor = new_array(cx, double, l->channels);
+    if (!factor)
+        return false;
+    for (int64_t c = 0; c < l->channels; c++)
+        factor[c] = 1;
+    if (!multiply_sizes(cx, factor, l->channels, s))
+        return false;
+    for (int64_t c = 0; c < l->channels; c++)
+        if (!weight_fits_float16(most[c], factor[c]))
+            return false;
+    return true;
+}
+
+/* Does float16 hold l's weight times s, and a bias (l's own, that of an Add, or NULL) times s,
+ * where they are to be of that type? */
+static bool scale_fits(Rewrite *rw, const Linear *l, Ox bias, Ox s)
+{
+    Ctx *cx = rw->cx;
+    if (!becomes_float16(rw->o, ox_dtype(l->weight)))
+        return true;
+    ArenaMark m = arena_mark(cx->run);
+    bool fits = bias_in_range(cx, bias, largest_of(cx, s->k)) && weights_in_range(cx, l, s);
+    arena_reset(cx->run, m);
+    return fits;
+}
+
+/* Does it hold the bias and c, which is added to it? */
+static bool summand_fits(Rewrite *rw, const Linear *l, Ox c)
+{
+    return !becomes_float16(rw->o, ox_dtype(l->weight)) ||
+        (bias_in_range(rw->cx, c, 1) && bias_in_range(rw->cx, l->bias, 1));
+}
+
 /* ---- Mul and Add ---- */
 
 static bool put(Rewrite *rw, Node *n, Ox y)
@@ -109,8 +187,9 @@ static Ox remade(Rewrite *rw, const Linear *l, Ox weight, Ox bias)
     return y;
 }
 
-/* l * s as l with other weights; NULL: there is no such form. */
-static Ox scaled(Rewrite *rw, const Linear *l, Ox s)
+/* l * s as l with other weights; NULL: there is no such form. added: the bias, l's own or that
+ * of an Add behind it. */
+static Ox scaled(Rewrite *rw, const Linear *l, Ox added, Ox s)
 {
     Graph *g = l->n->graph;
     int rank = ox_rank(l->n->out[0]);
@@ -118,7 +197,7 @@ static Ox scaled(Rewrite *rw, const Linear *l, Ox s)
         ? channel_numbers(g, s, l->channels, rank, l->axis, ox_rank(l->weight), l->of_weight)
         : NULL;
     Ox along = by ? channel_numbers(g, s, l->channels, rank, l->axis, 1, 0) : NULL;
-    if (!along)
+    if (!along || !scale_fits(rw, l, added, s))
         return NULL;
     Ox weight = ox_g(g, "Mul", l->weight, by);
     Ox bias = l->bias ? ox_g(g, "Mul", l->bias, along) : NULL;
@@ -132,7 +211,7 @@ static Ox moved(Rewrite *rw, const Linear *l, Ox c)
     Ox along = node_is(l->n, "MatMul")
         ? NULL
         : channel_numbers(g, c, l->channels, ox_rank(l->n->out[0]), l->axis, 1, 0);
-    if (!along)
+    if (!along || !summand_fits(rw, l, c))
         return NULL;
     Ox bias = l->bias ? ox_g(g, "Add", l->bias, along)
                       : ox_g(g, "Expand", along, ox_ints(g, &l->channels, 1));
@@ -151,7 +230,7 @@ static Ox scaled_sum(Rewrite *rw, const Node *sum, Ox s)
             continue;
         Ox along = channel_numbers(g, b, l.channels, rank, l.axis, 1, 0);
         Ox by = channel_numbers(g, s, l.channels, rank, l.axis, 1, 0);
-        Ox y = along && by && node_is(l.n, "MatMul") ? scaled(rw, &l, s) : NULL;
+        Ox y = along && by && node_is(l.n, "MatMul") ? scaled(rw, &l, b, s) : NULL;
         if (!y)
             return NULL;
         Ox shift = ox_g(g, "Mul", along, by);
@@ -175,13 +254,13 @@ static bool fuse_number(Rewrite *rw, Node *n)
             continue;
         Node *sum = node_is(n, "Mul") && once(rw, v) ? made_by(v, "Add") : NULL;
         if (linear_of(rw, n->graph, v, &l))
-            y = node_is(n, "Mul") ? scaled(rw, &l, k) : moved(rw, &l, k);
+            y = node_is(n, "Mul") ? scaled(rw, &l, l.bias, k) : moved(rw, &l, k);
         else if (sum && sum->graph == n->graph)
             y = scaled_sum(rw, sum, k);
         if (y)
             return put(rw, n, y);
     }
-    return true;
+    return !ctx_failed(rw->cx);
 }
 
 /* ---- Pad and Conv ---- */

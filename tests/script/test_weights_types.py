@@ -247,6 +247,8 @@ OUT_OF_REACH = {
     "counts": (lambda x: x.sum(-1) / (torch.arange(2) + 70000), torch.full((2, 100), 700.0)),
     "limits": (lambda x: torch.clamp(x, -1e9, 1e9), torch.rand(2, 3)),
     "small weights": (lambda x: x @ (SQUARE * 1e-8), torch.rand(2, 3)),
+    "summands of products": (lambda x: x @ SQUARE + 3e5, torch.rand(2, 3)),
+    "summands of convolutions": (lambda x: torch.nn.functional.conv1d(x.unsqueeze(-1), SQUARE.unsqueeze(-1)) + 3e5, torch.rand(2, 3)),
 }
 
 
@@ -260,6 +262,97 @@ def test_what_the_type_does_not_hold_stays_float32(what, kind, tmp_path):
     onnx.checker.check_model(str(out), full_check=True)
     for got in run(out, x.numpy()):
         assert numpy.isfinite(got[0]).all() and error(got[0], function(x)) <= 8 * EPSILON[kind]
+
+
+def norm_behind(weight, var, eps=1e-5, mean=0.0, turned=False, channels=16):
+    """A convolution with weights of this size, and a batch norm whose variance is `var`: one number, or one for each channel."""
+    kind = torch.nn.ConvTranspose2d if turned else torch.nn.Conv2d
+    net = torch.nn.Sequential(kind(8, channels, 3, padding=1), torch.nn.BatchNorm2d(channels, eps=eps)).eval()
+    with torch.no_grad():
+        for p in net[0].parameters():
+            p.uniform_(-1, 1).mul_(torch.as_tensor(weight))
+        net[1].running_var.copy_(torch.as_tensor(var)), net[1].running_mean.fill_(mean)
+        net[1].weight.uniform_(0.5, 1.5), net[1].bias.zero_()
+    return net
+
+
+def scale_behind(*factors, weight=0.1, bias=True, width=64):
+    class Net(torch.nn.Module):
+        """The scale of a layer, as ConvNeXt and DINO begin with; or two of them."""
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(width, width, bias=bias)
+            self.gamma = torch.nn.ParameterList(torch.nn.Parameter(torch.full((width,), f)) for f in factors)
+            torch.nn.init.uniform_(self.fc.weight, -weight, weight)
+
+        def forward(self, x):
+            x = self.fc(x)
+            for gamma in self.gamma:
+                x = x * gamma
+            return x
+    return Net().eval()
+
+
+def each_other(small, large, n=16):
+    return torch.tensor([small, large] * (n // 2))
+
+
+# A factor behind a weight, the model, the size of its input: multiplied in or not, float16 gives what torch does.
+FACTORS = {
+    "tiny variance": (lambda: norm_behind(1.0, 1e-10, eps=1e-12), 1e-3),
+    "tiny variance, large weights": (lambda: norm_behind(1e3, 1e-10, eps=1e-12), 1e-4),
+    "tiny variance of tiny weights": (lambda: norm_behind(1e-4, 1e-10, eps=1e-12), 1.0),
+    "huge variance": (lambda: norm_behind(0.1, 1e10), 1e3),
+    "huge variance, large weights": (lambda: norm_behind(1e3, 1e10), 1.0),
+    "huge variance, turned": (lambda: norm_behind(0.1, 1e10, turned=True), 1e3),
+    "tiny variance, turned": (lambda: norm_behind(1e3, 1e-10, eps=1e-12, turned=True), 1e-4),
+    "mean beyond": (lambda: norm_behind(10.0, 1e-10, eps=1e-12, mean=1.0), 1e-4),
+    "layer scale 1e-5": (lambda: scale_behind(1e-5), 1.0),
+    "layer scale 1e-5, no bias": (lambda: scale_behind(1e-5, bias=False), 1.0),
+    "layer scale 1e-5 of large weights": (lambda: scale_behind(1e-5, weight=1e3), 1.0),
+    "layer scale 1e5": (lambda: scale_behind(1e5), 1.0),
+    "layer scale 1e5, no bias": (lambda: scale_behind(1e5, bias=False), 1.0),
+    "layer scale 1e5 of tiny weights": (lambda: scale_behind(1e5, weight=1e-4), 1.0),
+    "layer scale 1e-3": (lambda: scale_behind(1e-3), 1.0),
+    "layer scale 1e-3 of a wide layer": (lambda: scale_behind(1e-3, width=256), 1.0),
+    "layer scales 0.01 and 0.01": (lambda: scale_behind(0.01, 0.01), 1.0),
+    "layer scales 0.03 and 0.03 of a wide layer": (lambda: scale_behind(0.03, 0.03, width=256), 1.0),
+}
+
+
+@pytest.mark.parametrize("what", sorted(FACTORS))
+def test_factors_go_into_weights_where_float16_holds_them(what, tmp_path):
+    make, size = FACTORS[what]
+    net = make()
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    shapes = [(2, 8, 9, 9)]
+    if what.startswith("layer"):
+        shapes = [(3, net.fc.in_features), (3, 5, net.fc.in_features)]
+    for shape in shapes:
+        x = torch.randn(shape) * size
+        torch.jit.save(torch.jit.trace(net, x), str(path))
+        spec = ("x" if what.startswith("layer") else "input") + ":float32[%s]" % ",".join(map(str, shape))
+        oracle.converted(path, out, "-i", spec, "--weights-type", "float16")
+        onnx.checker.check_model(str(out), full_check=True)
+        for got in run(out, x.numpy()):
+            assert numpy.isfinite(got[0]).all() and error(got[0], net(x)) <= 8 * EPSILON["float16"]
+
+
+def test_one_channel_decides(tmp_path):
+    """A channel that float16 would lose keeps the batch norm; one that is zero anyway does not."""
+    for var, gamma, kept in ((1.0, 1.0, 0), (1e10, 1.0, 1), (1.0, 0.0, 0), (1e10, 0.0, 0)):
+        net = norm_behind(0.1, each_other(1.0, var))
+        with torch.no_grad():
+            net[1].weight[1::2] = gamma
+        path, out, x = tmp_path / "net.pt", tmp_path / "net.onnx", torch.randn(2, 8, 9, 9)
+        torch.jit.save(torch.jit.script(net), str(path))
+        oracle.converted(path, out, "-i", "input:float32[2,8,9,9]", "--weights-type", "float16")
+        assert sum(n.op_type == "BatchNormalization" for n in onnx.load(str(out)).graph.node) == kept
+        wanted = net(x)
+        for got in run(out, x.numpy()):
+            for c in range(2):
+                assert gamma == 0 and c or error(got[0][:, c::2], wanted[:, c::2]) <= 8 * EPSILON["float16"]
+
 
 
 class Small(torch.nn.Module):
