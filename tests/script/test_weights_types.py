@@ -355,6 +355,33 @@ def test_one_channel_decides(tmp_path):
 
 
 
+@pytest.mark.parametrize("factor", [1e-6, 7e-5, 1e-3, 0.1])
+def test_a_number_behind_a_convolution(factor, tmp_path):
+    """A default session of ONNX Runtime multiplies it into weights of float16 itself where it can."""
+    weight = torch.randn(16, 512, 3, 3) * 0.01
+    function, x = lambda x: torch.nn.functional.conv2d(x, weight) * factor, torch.randn(1, 512, 5, 5)
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(plain(function, x), str(path))
+    oracle.converted(path, out, "-i", "x:float32[1,512,5,5]", "--weights-type", "float16")
+    for got in run(out, x.numpy()):
+        assert error(got[0], function(x)) <= 4 * EPSILON["float16"]
+
+
+def test_a_batch_norm_says_how_large_its_input_is(tmp_path):
+    """ONNX Runtime's CPU runs a Conv of float16 in float32, others do not: there it would be infinite."""
+    path, out = tmp_path / "net.pt", tmp_path / "net.onnx"
+    for weight, var, mean, kind, kept in ((100.0, 1e10, 0.0, numpy.float16, 0), (0.1, 1e6, 0.0, numpy.float16, 1), (0.1, 1e10, 0.0, numpy.float32, 1),
+                                          (0.1, 1e6, 1e5, numpy.float32, 1)):
+        net, x = norm_behind(weight, var, mean=mean), torch.randn(2, 8, 9, 9)
+        torch.jit.save(torch.jit.script(net), str(path))
+        oracle.converted(path, out, "-i", "input:float32[2,8,9,9]", "--weights-type", "float16")
+        onnx.checker.check_model(str(out), full_check=True)
+        assert sum(n.op_type == "BatchNormalization" for n in onnx.load(str(out)).graph.node) == kept
+        assert {numpy_helper.to_array(t).dtype.type for t in initializers(out).values() if len(t.dims) == 4} == {kind}
+        for got in run(out, x.numpy()):
+            assert error(got[0], net(x)) <= 8 * EPSILON["float16"]
+
+
 class Small(torch.nn.Module):
     """An epsilon that is a parameter, of one number or of many."""
     def __init__(self, shape, divides):

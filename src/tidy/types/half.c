@@ -8,7 +8,8 @@
  * Which of the two a node computes in:
  *   - float32, where it is in the list below (sums, exponentials, and what counts places), where
  *     --float32 names it, or where an input is out of reach: a number too large or too small for
- *     the type, an integer as a float, and what was computed from those item by item;
+ *     the type, an integer as a float, and what was computed from those item by item; or where a
+ *     batch norm behind a product has seen numbers that are too large;
  *   - else the narrow type, where an input has it, is an input of the model, or is a large weight;
  *   - else float32: what follows from integers and small numbers alone, as rotary positions.
  *
@@ -113,6 +114,7 @@ typedef struct Halves {
     Map narrowed;     /* values of the narrow type that were float32 */
     Map out_of_reach; /* float32 values that the narrow type may not hold */
     Map reach;        /* Const -> Reach of its elements */
+    Map overflows;    /* nodes whose results a batch norm behind them says are out of reach */
     Map constants;    /* Const -> its narrow form */
     Map kept;         /* operator name -> how many nodes stay float32 */
     size_t n_narrow, n_kept;
@@ -312,18 +314,88 @@ static bool changes_out(const Halves *h, const Node *n, const OpVersion *v, int 
     return false;
 }
 
+/* ---- what stands behind a convolution ---- */
+
+enum { MOST_BEFORE = 8 }; /* nodes between a product and a batch norm: a sum, a Reshape, a Relu */
+
+/* Do the mean and variance of a batch norm say that four standard deviations from the mean the type
+ * has no numbers? The results of the Conv before it then become infinite. */
+static bool norm_of_large(Rewrite *rw, const Node *n)
+{
+    double limit = half_max(halves_of(rw)->type);
+    if (!node_is(n, "BatchNormalization") || node_int(n, "training_mode", 0) ||
+        !is_float32(n->in[3]) || !is_float32(n->in[4]) || !is_const(n->in[3]) ||
+        !is_const(n->in[4]))
+        return false;
+    int64_t channels = const_numel(n->in[3]->k);
+    if (channels > FOLD_NUMEL || const_numel(n->in[4]->k) != channels)
+        return false;
+    const float *mean = const_data(rw->cx, n->in[3]->k);
+    const float *var = const_data(rw->cx, n->in[4]->k);
+    if (!mean || !var)
+        return false;
+    for (int64_t c = 0; c < channels; c++)
+        if (fabs((double)mean[c]) + 4 * sqrt((double)var[c]) > limit)
+            return true;
+    return false;
+}
+
+/* Does n multiply a convolution's result by so small a constant that scale.c has kept it out of the
+ * weights? ONNX Runtime's default session would multiply it into the weights of float16, but not
+ * with a Cast between the two. */
+static bool scales_conv(Rewrite *rw, const Node *n)
+{
+    if (!node_is(n, "Mul") || halves_of(rw)->type != DT_FLOAT16)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        Ox by = n->in[1 - i];
+        if (made_by(n->in[i], "Conv") && is_const(by) && is_float32(by) &&
+            const_numel(by->k) <= FOLD_NUMEL && largest_of(rw->cx, by->k) < 0x1p-6)
+            return true;
+    }
+    return false;
+}
+
+/* What comes before a value, up to the product that it is made of. */
+static void note_overflows(Rewrite *rw, Ox v)
+{
+    for (int i = 0; i < MOST_BEFORE && v && v->kind == OX_NODE; i++) {
+        const Node *n = v->node;
+        Habit habit = habit_of(n);
+        if (habit != ANY && habit != PRODUCT)
+            return;
+        map_put(rw->cx, &halves_of(rw)->overflows, n, NULL);
+        if (habit == PRODUCT || n->n_in == 0)
+            return;
+        v = n->in[0];
+    }
+}
+
+static void find_overflows(Rewrite *rw, const Graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                find_overflows(rw, n->attr[k].g);
+        if (norm_of_large(rw, n))
+            note_overflows(rw, n->in[0]);
+    }
+}
+
 /* ---- one node ---- */
 
 typedef struct View {
     bool narrow, large, beyond; /* an input is of the narrow type, a large weight, out of reach */
-    bool lost;                  /* what is multiplied by is a constant that is too small */
+    bool lost;                  /* weights would become 0, or lose their digits */
+    bool overflows;             /* the results are out of reach */
     bool ours;                  /* some float32 input, or a narrow one that was float32 */
 } View;
 
 static View view_inputs(Rewrite *rw, const Node *n, const OpVersion *v)
 {
     const Halves *h = halves_of(rw);
-    View seen = { 0 };
+    View seen = { .overflows = map_find(&h->overflows, n), .lost = scales_conv(rw, n) };
     for (int i = 0; i < n->n_in; i++) {
         Ox x = n->in[i];
         if (!x || !changes_in(h, n, v, i))
@@ -343,7 +415,7 @@ static bool stays_whole(Rewrite *rw, const Node *n, Habit habit, View seen)
     bool asked = float32_asked(rw->o, n);
     if (asked || habit == WHOLE || habit == MEAN || habit == SUM)
         return true;
-    if (seen.lost || (seen.beyond && habit != PRODUCT))
+    if (seen.lost || seen.overflows || (seen.beyond && habit != PRODUCT))
         return true;
     return !seen.narrow && !seen.large;
 }
@@ -472,7 +544,7 @@ static bool half_step(Rewrite *rw, Node *n)
     }
     if (seen.narrow || seen.large)
         count_kept(rw, n);
-    mark_reach(rw, n, habit, seen.beyond);
+    mark_reach(rw, n, seen.overflows ? SUM : habit, seen.beyond);
     return make_whole(rw, n);
 }
 
@@ -560,7 +632,8 @@ bool pass_half(Graph *g, const TidyOptions *o)
     Halves h = { .type = o->weights_type, .root = g, .follow = o->change_io_types };
     Rewrite ends = { .cx = g->cx, .o = o, .arg = &h };
     if (!note_outputs(&h, g) || (h.follow && !narrow_inputs(&h, g)) ||
-        !rewrite(g, o, half_step, &h) || !settle_outputs(&ends, g, h.follow))
+        !rewrite_planned(g, o, find_overflows, half_step, &h) ||
+        !settle_outputs(&ends, g, h.follow))
         return false;
     if (h.follow)
         restate_outputs(&h, g);
