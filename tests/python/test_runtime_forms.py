@@ -39,19 +39,38 @@ def nodes_of_session(folder, made, net, *args):
 class RootMeanSquare(nn.Module):
     """As T5 and Llama write it."""
 
-    def __init__(self, width):
+    def __init__(self, width, inverse_root):
         super().__init__()
-        self.weight = nn.Parameter(torch.rand(width) + 0.5)
+        self.weight, self.inverse_root = nn.Parameter(torch.rand(width) + 0.5), inverse_root
 
     def forward(self, x):
         variance = x.to(torch.float32).pow(2).mean(-1, keepdim=True)
-        return self.weight * (x * torch.rsqrt(variance + 1e-6))
+        return self.weight * (x * self.inverse_root(variance + 1e-6))
 
 
-def test_a_norm_with_rsqrt_is_one_node_of_a_default_session(tmp_path):
-    net, x = RootMeanSquare(8), torch.randn(2, 3, 8)
+@pytest.mark.parametrize("inverse_root", [torch.rsqrt, lambda v: v ** -0.5], ids=["rsqrt", "power"])
+def test_a_norm_with_rsqrt_is_one_node_of_a_default_session(tmp_path, inverse_root):
+    net, x = RootMeanSquare(8, inverse_root), torch.randn(2, 3, 8)
     made = converted(tmp_path, net, x)
     assert nodes_of_session(tmp_path, made, net, x) == {"SimplifiedLayerNormalization": 1}
+
+
+class CentredAndScaled(nn.Module):
+    """A layer norm with its root as a power."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.rand(width) + 0.5), nn.Parameter(torch.rand(width))
+
+    def forward(self, x):
+        away = x - x.mean(-1, keepdim=True)
+        return away / (away.pow(2).mean(-1, keepdim=True) + 1e-5) ** 0.5 * self.weight + self.bias
+
+
+def test_a_layer_norm_with_a_power_is_one_node_of_a_default_session(tmp_path):
+    net, x = CentredAndScaled(8), torch.randn(2, 3, 8)
+    made = converted(tmp_path, net, x)
+    assert nodes_of_session(tmp_path, made, net, x) == {"LayerNormalization": 1}
 
 
 class Layers(nn.Module):

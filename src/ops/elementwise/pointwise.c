@@ -153,18 +153,19 @@ static bool adds_no_epsilon(Ox x)
     return true;
 }
 
-/* One divided by the root, as the fusers of ONNX Runtime read RMSNorm. The fuser of its session
- * (1.31) takes whatever is added under the root for one epsilon, also a tensor of several elements:
- * such a sum gets a Reciprocal, which the fuser does not look for. */
-static Ox lower_rsqrt(Op *op)
+/* 1 / sqrt(x): one divided by the root, as the fusers of ONNX Runtime read RMSNorm. The fuser of
+ * its session (1.31) takes whatever is added under the root for one epsilon, also a tensor of
+ * several elements: such a sum gets a Reciprocal, which the fuser does not look for. */
+static Ox inverse_root(Op *op, Ox x)
 {
-    Ox x = arg(op, "self");
     Ox root = ox(op, "Sqrt", x);
     if (adds_no_epsilon(x))
         return ox(op, "Reciprocal", root);
     Ox one = number_like(op, 1, x);
     return ox(op, "Div", one, root);
 }
+
+static Ox lower_rsqrt(Op *op) { return inverse_root(op, arg(op, "self")); }
 
 /* Is a whole number divided by a 0 that is known now? */
 static bool divides_by_zero(Op *op, Ox a, Ox b)
@@ -417,8 +418,21 @@ static Ox signed_powers(Op *op, Ox x, Ox n)
     return ox(op, "Where", below, inverse, powers);
 }
 
-/* Pow of floats. Ints are multiplied instead: runtimes compute their Pow in double, which is not
- * exact beyond 2^53 and does not wrap around. */
+/* x^n of floats. PyTorch takes a root where n is 0.5 or -0.5 and a number, not a tensor: of minus
+ * infinity that is no number, of -0. a zero or an infinity with its sign, unlike of ONNX's Pow. Of
+ * float16 it takes the power. */
+static Ox float_to_power(Op *op, Ox x, Ox n)
+{
+    bool power = ox_ok(x) && ox_dtype(x) == DT_FLOAT16;
+    if (!power && arg_is_number(op, "exponent", 0.5))
+        return ox(op, "Sqrt", x);
+    if (!power && arg_is_number(op, "exponent", -0.5))
+        return inverse_root(op, x);
+    return ox(op, "Pow", x, n);
+}
+
+/* Ints are multiplied: runtimes compute their Pow in double, which is not exact beyond 2^53 and
+ * does not wrap around. */
 static Ox lower_pow(Op *op)
 {
     Ox x = arg(op, "self");
@@ -427,7 +441,7 @@ static Ox lower_pow(Op *op)
     if (ox_ok(n) && op->common == DT_BOOL && number.tag == V_BOOL)
         return bool_power(op, x, n);
     if (!ox_ok(x) || !ox_ok(n) || !dtype_is_int(op->common))
-        return ox(op, "Pow", x, n);
+        return float_to_power(op, x, n);
     if (number.tag == V_INT)
         return int_to_known(op, x, n, number.i);
     return dtype_is_signed(op->common) ? signed_powers(op, x, n) : int_powers(op, x, n);
@@ -438,7 +452,7 @@ static Ox lower_float_power(Op *op)
 {
     Ox base = number_as(op, arg_value(op, "self"), DT_DOUBLE);
     Ox power = number_as(op, arg_value(op, "exponent"), DT_DOUBLE);
-    return ox(op, "Pow", base, power);
+    return float_to_power(op, base, power);
 }
 
 /* x * 2^n of a float and a whole n, as C's ldexp: no step leaves the range of double that x * 2^n
