@@ -105,7 +105,7 @@ static const double bernoulli[] = {
 
 static Ox whole_negative(Op *op, Ox x) /* 0, -1, -2, ..: poles */
 {
-    Ox whole = ox(op, "Equal", x, ox(op, "Floor", x));
+    Ox whole = ox(op, "Equal", x, ox(op, "Round", x));
     Ox up = ox(op, "LessOrEqual", x, num(op, 0));
     return ox(op, "And", whole, up);
 }
@@ -134,15 +134,22 @@ Ox log_gamma(Op *op, Ox x)
     return pick(op, is(op, x, INFINITY), x, finite);
 }
 
-/* Below 1/2 by reflection: gamma(x) gamma(1 - x) = pi / sin(pi x). The sine is taken of the
- * fraction, so that large x keep it. */
+/* pi times the distance of x from the nearest whole number, with a sign: within its rounding pi x
+ * has the sine and cosine of that, but for their common sign. A large x keeps its fraction, and one
+ * close to a whole number its distance, which its fraction loses on one side. */
+static Ox angle_of(Op *op, Ox x)
+{
+    Ox nearest = ox(op, "Round", x);
+    return mul(op, ox(op, "Sub", x, nearest), PI);
+}
+
+/* Below 1/2 by reflection: |gamma(x) gamma(1 - x)| = pi / |sin(pi x)|. */
 static Ox lgamma_of(Op *op, Ox x)
 {
     Ox left = below(op, x, 0.5);
     Ox mirror = ox(op, "Sub", num(op, 1), x);
     Ox value = log_gamma(op, pick(op, left, mirror, x));
-    Ox part = ox(op, "Sub", x, ox(op, "Floor", x));
-    Ox sine = ox(op, "Sin", mul(op, part, PI));
+    Ox sine = ox(op, "Abs", ox(op, "Sin", angle_of(op, x)));
     Ox reflected = ox(op, "Sub", ox(op, "Log", ox(op, "Div", num(op, PI), sine)), value);
     Ox infinite = is(op, x, -INFINITY);
     Ox pole = ox(op, "Or", whole_negative(op, x), infinite);
@@ -185,10 +192,10 @@ static Ox digamma_right(Op *op, Ox x)
     return ox(op, "Sub", value, terms);
 }
 
-/* cos(pi x) / sin(pi x), of the fraction of x */
+/* cos(pi x) / sin(pi x) */
 static Ox cotangent(Op *op, Ox x)
 {
-    Ox angle = mul(op, ox(op, "Sub", x, ox(op, "Floor", x)), PI);
+    Ox angle = angle_of(op, x);
     Ox top = ox(op, "Cos", angle);
     return ox(op, "Div", top, ox(op, "Sin", angle));
 }
