@@ -476,17 +476,43 @@ static bool has_poison(const OpArg *args, size_t n)
     return false;
 }
 
-/* False, after an error, where an argument or an item of a list may not be read. */
-static bool args_are_set(Eval *ev, const OpArg *args, size_t n)
+/* How far an operator reads its arguments: of a list its items, but not what those hold
+ * (`l + l`); what the items hold too (`torch.tensor(l)`); whatever an argument holds (`str(d)`). */
+typedef enum { READS_ITEMS, READS_IN_ITEMS, READS_ALL } Reads;
+
+static Reads how_far_it_reads(Str name)
+{
+    if (makes_text(name))
+        return READS_ALL;
+    return builtin_passes_items(name) ? READS_ITEMS : READS_IN_ITEMS;
+}
+
+/* False, after an error, where an item of the list may not be read, or, `deep`, a container in an
+ * item. */
+static bool items_are_set(Eval *ev, const List *l, bool deep)
+{
+    for (int64_t k = 0; k < l->n; k++) {
+        Value v = l->at[k].v;
+        bool holds = deep && (v.tag == V_LIST || v.tag == V_TUPLE || v.tag == V_DICT);
+        if (v.tag == V_UNINIT && !must_be_set(ev, v))
+            return false;
+        if (holds && !containers_must_be_set(ev, v))
+            return false;
+    }
+    return true;
+}
+
+/* False, after an error, where an argument, or what is read in it, may not be read. */
+static bool args_are_set(Eval *ev, Reads reads, const OpArg *args, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const List *l = args[i].v.tag == V_LIST ? args[i].v.list : NULL;
-        if (!must_be_set(ev, args[i].v))
+        Value v = args[i].v;
+        if (!must_be_set(ev, v))
             return false;
-        if (l && !l->stacked)
-            for (int64_t k = 0; k < l->n; k++)
-                if (l->at[k].v.tag == V_UNINIT && !must_be_set(ev, l->at[k].v))
-                    return false;
+        if (v.tag == V_LIST && !v.list->stacked && !items_are_set(ev, v.list, reads != READS_ITEMS))
+            return false;
+        if (reads == READS_ALL && !containers_must_be_set(ev, v))
+            return false;
     }
     return true;
 }
@@ -601,6 +627,7 @@ static uint32_t parts_wanted(const Stmt *s)
 typedef struct OpTraits {
     uint32_t asked;     /* bit i: asked[i] may take them */
     bool of_container;  /* is_container_op() */
+    Reads reads;        /* how_far_it_reads() */
     bool takes_growing; /* text that grows as it is: is_add() or is_len() */
 } OpTraits;
 
@@ -678,7 +705,7 @@ static Outcome ask_optional(OpUse *u)
 static Outcome ask_unset(OpUse *u)
 {
     bool set = u->traits->of_container ? containers_are_readable(u->ev, u->name, u->args, u->n)
-                                       : args_are_set(u->ev, u->args, u->n);
+                                       : args_are_set(u->ev, u->traits->reads, u->args, u->n);
     if (!set)
         return FAILED;
     /* also for an operator on a container, such as len of a text */
@@ -796,6 +823,7 @@ static const OpTraits *traits_of(Ctx *cx, Operator *op)
     OpTraits *t = new(cx, OpTraits);
     keep_end(cx);
     t->of_container = is_container_op(op->name);
+    t->reads = how_far_it_reads(op->name);
     t->takes_growing = is_add(op->name) || is_len(op->name);
     for (size_t i = 0; i < COUNT(asked); i++)
         if (!asked[i].may || asked[i].may(op->name))
@@ -930,7 +958,7 @@ static bool call_word(Eval *ev, Str word, const OpArg *args, size_t n, Value *ou
     Outcome r = text_op(ev, word, args, n, out);
     if (r != NOT_MINE)
         return r == DONE;
-    if (!args_are_set(ev, args, n))
+    if (!args_are_set(ev, how_far_it_reads(word), args, n))
         return false;
     if (has_poison(args, n)) {
         *out = val_poison();

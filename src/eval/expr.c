@@ -4,6 +4,7 @@
  * place. */
 #include "eval/branch/choice.h"
 #include "eval/lists/stacked.h"
+#include "value/walk.h"
 
 bool step(Eval *ev)
 {
@@ -71,6 +72,18 @@ bool must_be_set(Eval *ev, Value v)
     if (invalid)
         return fail_invalid(ev->cx, v, invalid);
     return v.tag != V_UNINIT || fail_unset(ev->cx, v.any);
+}
+
+static WalkStep stop_at_invalid(void *arg, Value v)
+{
+    Eval *ev = arg;
+    bool invalid = (v.tag == V_DICT && v.dict->invalid) || container_invalid(v);
+    return !invalid || must_be_set(ev, v) ? WALK_IN : WALK_STOP;
+}
+
+bool containers_must_be_set(Eval *ev, Value v)
+{
+    return !val_walk_finds(ev->cx, v, stop_at_invalid, ev) && !ctx_failed(ev->cx);
 }
 
 /* ---- attributes ---- */

@@ -78,6 +78,8 @@ typedef struct Eval {
 Outcome builtin_call(Eval *ev, Str name, const OpArg *args, size_t n, Value *out);
 /* Is there any builtin of this name? */
 bool builtin_named(Str name);
+/* Does it give the items of a list on as they are, as `l + l` and l[1:] do, and look into none? */
+bool builtin_passes_items(Str name);
 /* self.name(args) where self is a tensor (tolist, ..), list, dict or string. */
 Outcome method_call(Eval *ev, Value self, Str name, const OpArg *args, size_t n, Value *out);
 
@@ -92,6 +94,9 @@ MUST_USE bool eval_growing(Eval *ev, const Expr *e, Value *out);
 /* May v be read? False, after an error with the reason, for a value that was never set, is
  * invalid, or is None in some runs. */
 MUST_USE bool must_be_set(Eval *ev, Value v);
+/* May v and all lists, dicts and objects in it be read? For who reads more of v than its own items:
+ * torch.tensor([a, b]) reads the lists a and b, which may be invalid. */
+MUST_USE bool containers_must_be_set(Eval *ev, Value v);
 /* A text that has the name of a value in the place of the value, which only the running model
  * knows. It may be printed, raised, and put into other texts. */
 Value val_staged_text(Ctx *cx, Str text);

@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from random_programs import module_of
 from scripted import refused, same
 
 ROWS = ("-i", "x:float32[N,3]")
@@ -629,3 +630,77 @@ class WritesTheNewItem(nn.Module):
 ])
 def test_an_item_of_another_length_is_refused(module, why, tmp_path):
     assert why in refused(module(), tmp_path, *ROWS)
+
+
+# ---- written after an open index has chosen it: which of them was written only the running model knows ----
+
+CHOSEN = """
+import torch
+from torch import Tensor, nn
+from typing import Dict, List, Tuple
+
+
+class Net(nn.Module):
+    def forward(self, x: Tensor):
+        a, b = [1, 2], [3, 4]
+        l = [a, b]
+        k = x.size(0) % 2
+        {write}
+        return {read}
+"""
+
+READS = {
+    "tensor": "torch.tensor(l)",
+    "as_tensor": "torch.as_tensor(l)",
+    "slice": "torch.tensor(l[:1])",
+    "joined": "torch.tensor(l + [[5, 6]])",
+    "repeated": "torch.tensor(l * 2)",
+    "other": "torch.tensor([[5, 6], l[0]])",
+    "comprehension": "torch.tensor([r for r in l])",
+    "item": "l[0][0]",
+    "chosen": "l[k][0]",
+    "chosen_tensor": "torch.tensor(l[k])",
+    "length": "len(l[0])",
+    "equal": "l[0] == [1, 2]",
+    "text": "len(str(l))",
+    "returned": "l",
+    "in_a_dict": "{'l': l}",
+    "named": "torch.tensor([a, b])",
+    "sum": "sum(b)",
+}
+
+WRITES = {
+    "set": "l[k][0] = 4",
+    "appended": "l[k].append(4)",
+    "reversed": "l[k].reverse()",
+    "named": "c = l[k]; c[0] = 4",
+    "in_a_branch": "if bool(x.sum() > 0): l[k][0] = 4",
+    "in_a_loop": "\n        for i in range(x.size(0)): l[i % 2][0] = 4",
+    "in_tuples": "p = [(a, 1), (b, 2)]; p[k][0][0] = 4",
+    "two_deep": "o = [l, l]; o[k][0][0] = 4; o[k][1][0] = 4",
+    "in_a_dict": "\n        d = {'a': a, 'b': b}\n        d['a' if k == 0 else 'b'][0] = 4",
+    "set_and_written": "r = [7, 7]; l[k] = r; l[0][1] = 9; r[0] = 9; a = r; b = r",
+}
+
+
+def chosen(tmp_path, write, read):
+    return module_of(CHOSEN.replace("{write}", write).replace("{read}", read), tmp_path)
+
+
+@pytest.mark.parametrize("write, read", [(w, r) for w in ("set", "in_a_loop") for r in READS]
+                         + [(w, r) for w in WRITES for r in ("tensor", "named")])
+def test_what_an_open_index_may_have_written_is_not_read(write, read, tmp_path):
+    told = refused(chosen(tmp_path, WRITES[write], READS[read]), tmp_path, "-i", "x:float32[N]")
+    assert "one of them was written since" in told, told
+
+
+@pytest.mark.parametrize("write, read", [
+    ("r = l[k].copy(); r[0] = 4; l[k] = r", "torch.tensor(l)"),
+    ("l[k] = [4, l[k][1]]", "torch.tensor(l)"),
+    ("c = l[k]; c[0] = 4", "torch.tensor(c)"),
+    ("l[k][0] = 4; l[0] = [5, 5]; l[1] = [6, 6]", "torch.tensor(l)"),
+    ("l[k][0] = 4", "len(l), len(l + l), len(l[:1])"),
+    ("t = l[k]; l[k] = l[1 - k]; l[1 - k] = t", "torch.tensor(l)"),
+])
+def test_what_an_open_index_has_surely_written(write, read, tmp_path):
+    same(chosen(tmp_path, write, read), tmp_path, [(torch.zeros(n),) for n in (1, 2, 3, 4)], "-i", "x:float32[N]")

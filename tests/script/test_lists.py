@@ -1,6 +1,5 @@
 """Lists whose length ONNX decides: filled by a loop that stays, or longer after one branch of an if than after the other. What
 another name of an item's memory writes must be seen in the list, or refused."""
-import importlib.util
 import itertools
 from typing import Dict, List, Optional
 
@@ -9,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from random_programs import module_of
 from scripted import oracle, refused, same, save
 
 ROWS = ("-i", "x:float32[N,3]")
@@ -858,7 +858,7 @@ import torch
 from torch import Tensor, nn
 from typing import List
 
-class Slices(nn.Module):
+class Net(nn.Module):
     def forward(self, x: Tensor):
         l: List[int] = []
         for i in range(x.size(0)):
@@ -869,12 +869,7 @@ class Slices(nn.Module):
 
 def of_slices(tmp_path, slices):
     """A module that gives these slices of a list as long as its input."""
-    path = tmp_path / "slices.py"
-    path.write_text(SLICES.format(", ".join(f"torch.tensor(l[{s}])" for s in slices)))
-    spec = importlib.util.spec_from_file_location("slices", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Slices()
+    return module_of(SLICES.format(", ".join(f"torch.tensor(l[{s}])" for s in slices)), tmp_path)
 
 
 @pytest.mark.parametrize("step", ("", *range(-4, 0), *range(1, 5)))

@@ -73,6 +73,19 @@ bool builtin_nth(size_t i, BuiltinInfo *out)
     return false;
 }
 
+bool builtin_passes_items(Str name)
+{
+    static const char *const names[] = {
+        "aten::add",    "aten::add_",      "aten::mul",   "aten::slice",          "aten::list",
+        "aten::copy",   "aten::dict",      "aten::clear", "aten::reverse",        "aten::Delete",
+        "aten::__is__", "aten::__isnot__", "list",        "prim::unchecked_cast",
+    };
+    for (size_t i = 0; i < COUNT(names); i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
 const char *builtin_of_word(const char *word)
 {
     for (size_t i = 0; i < COUNT(words); i++)

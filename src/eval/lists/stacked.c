@@ -203,8 +203,12 @@ static Stacked *columns_of(Eval *ev, const Value *at, int64_t n, ItemType item)
     return s;
 }
 
+/* See stacked.h. The tensor is a copy of what the items hold, so all of that must be readable. */
 Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item)
 {
+    for (int64_t i = 0; i < n; i++)
+        if (!containers_must_be_set(ev, at[i]))
+            return NULL;
     if (item.parts)
         return columns_of(ev, at, n, item);
     Ox *items = new_array(ev->cx, Ox, n + 1);
@@ -418,11 +422,15 @@ static Stacked *append_parts(Eval *ev, Stacked *s, ItemType item, Value v)
     return longer;
 }
 
+/* s with v behind its items: s itself with v apart, or for items with parts a list for each of
+ * them. NULL after an error. */
 Stacked *stacked_append(Eval *ev, Stacked *s, Value v)
 {
     ItemType item;
     if (!val_ok(v))
         return refusals_fail(ev->cx), NULL;
+    if (!containers_must_be_set(ev, v))
+        return NULL;
     if (!item_type(ev->cx, v, &item) || !items_join(ev->cx, s->item, item, &item))
         return cannot_append(ev, s, v);
     if ((item.ragged || !items_same_parts(ev->cx, s->item, item)) && !(s = stacked_as(ev, s, item)))

@@ -118,6 +118,8 @@ static bool admit(ListOp *op, Value v)
     ItemType item;
     if (!val_ok(v))
         return refusals_fail(op->cx);
+    if (!containers_must_be_set(op->ev, v))
+        return false;
     if (!item_type(op->cx, v, &item) || !items_join(op->cx, op->s->item, item, &item))
         return fail(op->cx, E_UNSUPPORTED,
                     "%s comes into a list of other items whose length only the running model knows",

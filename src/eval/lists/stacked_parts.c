@@ -43,12 +43,16 @@ static bool join_argument(PartsOp *op, size_t i)
     int64_t n;
     bool ok = true;
     if (i == op->row->item && i > 0) {
+        if (!containers_must_be_set(op->ev, v))
+            return false;
         ok = item_type(cx, v, &other);
     } else if (v.tag == V_LIST && v.list->stacked) {
         other = v.list->stacked->item;
         if (!stacked_is_readable(op->ev, v.list->stacked))
             return false;
     } else if (v.tag == V_LIST) {
+        if (!containers_must_be_set(op->ev, v))
+            return false;
         Value *at = list_values(cx, v.list, &n);
         ok = at && list_item_type(cx, at, n, &other);
     } else {
@@ -205,7 +209,7 @@ static bool tensor_of_rows(Eval *ev, Stacked *s, const OpArg *args, size_t n, Va
     const char *elem = s->item.parts->at[0].elem;
     Ox axis = ox_ints(ev->g, (int64_t[]){ 1 }, 1);
     Ox *column = new_array(cx, Ox, like->n);
-    if (!column)
+    if (!column || !stacked_is_readable(ev, s))
         return false;
     for (int64_t i = 0; i < like->n; i++) {
         if (!val_is_plain_number(like->at[i].v) || strcmp(s->item.parts->at[i].elem, elem))
