@@ -680,6 +680,7 @@ WRITES = {
     "two_deep": "o = [l, l]; o[k][0][0] = 4; o[k][1][0] = 4",
     "in_a_dict": "\n        d = {'a': a, 'b': b}\n        d['a' if k == 0 else 'b'][0] = 4",
     "set_and_written": "r = [7, 7]; l[k] = r; l[0][1] = 9; r[0] = 9; a = r; b = r",
+    "taken_and_written": "r = l.pop(k); r[0] = 9",
 }
 
 

@@ -180,12 +180,9 @@ static bool finish(PartsOp *op, Value *out)
     Ctx *cx = op->ev->cx;
     List *l = op->arg[0].v.list;
     PartsKind kind = op->row->kind;
-    if (kind == ITEM || kind == TAKE) {
-        Stacked *from = l->stacked;
-        size_t next = 0;
-        *out = from ? stacked_rebuilt(cx, from, op->out)
-                    : item_rebuilt(cx, op->item.parts->like, op->out, &next);
-    }
+    Stacked *changed = kind == CHANGE || kind == TAKE ? combined(op) : NULL;
+    if (kind == ITEM || kind == TAKE)
+        *out = stacked_rebuilt(cx, l->stacked ? l->stacked : changed, op->out);
     if (kind == CHANGE)
         *out = str_is(op->name, "aten::append") || str_is(op->name, "aten::add_") ||
                 str_is(op->name, "aten::_set_item")
@@ -194,8 +191,8 @@ static bool finish(PartsOp *op, Value *out)
     if (kind == LIST) {
         *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, l->elem) };
         list_stack(cx, out->list, combined(op));
-    } else if (kind != ITEM) {
-        list_stack(cx, l, combined(op));
+    } else if (changed) {
+        list_stack(cx, l, changed);
     }
     return !ctx_failed(cx);
 }
