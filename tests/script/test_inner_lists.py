@@ -705,3 +705,21 @@ def test_what_an_open_index_may_have_written_is_not_read(write, read, tmp_path):
 ])
 def test_what_an_open_index_has_surely_written(write, read, tmp_path):
     same(chosen(tmp_path, write, read), tmp_path, [(torch.zeros(n),) for n in (1, 2, 3, 4)], "-i", "x:float32[N]")
+
+
+class JoinsAnEmptyList(nn.Module):
+    """A sequence without items says no rank, and the join of two has the rank of their items all the same."""
+    def forward(self, x):
+        rows: List[List[int]] = []
+        for i in range(x.size(0)):
+            rows.append([i] * (i % 3))
+        none: List[List[int]] = []
+        behind = rows + none
+        before = none + rows
+        before[0] = [1, 2, 3]
+        behind[0] = [4, 5]
+        return torch.tensor(behind[-1]), torch.tensor(before[-1]), len(rows[0])
+
+
+def test_a_list_of_lists_is_joined_with_an_empty_one(tmp_path):
+    same(JoinsAnEmptyList(), tmp_path, rows(1, 2, 3, 6), *ROWS)

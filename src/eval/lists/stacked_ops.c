@@ -354,6 +354,8 @@ static Stacked *joined(ListOp *op, const List *a, const List *b)
     for (int k = 0; k < 2; k++)
         if (!(s[k] = stacked_list(op->ev, list[k], item)))
             return NULL;
+    if (item.ragged && (s[0]->empty || s[1]->empty)) /* a sequence without items has no rank */
+        return s[0]->empty ? s[1] : s[0];
     Ox x = stacked_whole(op->ev, s[0]);
     Ox y = stacked_whole(op->ev, s[1]);
     Ox at = item.ragged ? all_positions(op, s[1]) : NULL;
