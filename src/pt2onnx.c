@@ -278,15 +278,23 @@ static void drop_inputs(const Session *s, Graph *g)
 
 /* ---- names that the caller has for inputs and outputs, whatever the program calls them ---- */
 
-static bool rename_values(Ctx *cx, const char *what, const char *const *names, size_t n, Ox *at,
-                          size_t count)
+/* state: where the program says what its state is called, by the name. */
+static bool rename_values(Ctx *cx, const char *what, const char *const *names, size_t n,
+                          const Map *state, Ox *at, size_t count)
 {
     if (n > count)
         return fail(cx, E_USAGE, "number of %s names provided (%zu) exceeded number of %ss (%zu)",
                     what, n, what, count);
-    for (size_t i = 0; i < n; i++)
-        if (names[i][0])
-            at[i]->name = str_of(cx, names[i]);
+    for (size_t i = 0; i < n; i++) {
+        Str name = names[i][0] ? str_of(cx, names[i]) : at[i]->name;
+        Str *of_state = map_get(state, at[i]->name);
+        if (name != at[i]->name && map_find(state, name))
+            return fail(cx, E_USAGE, "%s %zu cannot be called %s: the model's state is", what,
+                        i + 1, name->s);
+        if (of_state)
+            *of_state = name;
+        at[i]->name = name;
+    }
     return true;
 }
 
@@ -309,13 +317,18 @@ static void lay_bare(Ctx *cx, Graph *g)
     }
 }
 
-static bool rename_all(Session *s, Graph *g)
+static bool rename_all(Session *s, Program *p, Graph *g)
 {
     Ctx *cx = s->cx;
-    return rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, g->inputs.at,
-                         g->inputs.n) &&
-        rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, g->outputs.at,
-                      g->outputs.n);
+    Map state = { 0 };
+    for (uint32_t i = 0; i < p->n_state; i++) {
+        map_put(cx, &state, p->state[i].input, &p->state[i].input);
+        map_put(cx, &state, p->state[i].output, &p->state[i].output);
+    }
+    return rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, &state,
+                         g->inputs.at, g->inputs.n) &&
+        rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, &state,
+                      g->outputs.at, g->outputs.n);
 }
 
 static bool is_number(Str s) { return s->len > 0 && strspn(s->s, "0123456789") == s->len; }
@@ -353,7 +366,7 @@ static void forget_program(Session *s)
 
 /* Makes g the graph that is written: tidied and legalised, then renamed as the options say. False
  * after an error or refusals. */
-static bool tidied(Session *s, Graph *g, bool has_calls)
+static bool tidied(Session *s, Program *p, Graph *g)
 {
     Ctx *cx = s->cx;
     TidyOptions t = { .opset = s->opt.opset,
@@ -366,12 +379,12 @@ static bool tidied(Session *s, Graph *g, bool has_calls)
                       .float32_used = new_array(cx, bool, s->o.n_float32 + 1),
                       .block = s->opt.block,
                       .fuse = s->opt.fuse,
-                      .functions = has_calls,
+                      .functions = p->has_calls,
                       .dump_after = s->opt.dump_after,
                       .dump = s->opt.dump,
                       .dump_user = s->opt.dump_user };
     bool ok = t.float32_used && tidy(g, &t); /* tidy ends with legalise */
-    if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, g))
+    if (!report_refusals(cx, s->opt.opset) || !ok || !rename_all(s, p, g))
         return false;
     if (s->o.torch_names)
         name_as_torch(cx, g);
@@ -496,7 +509,7 @@ static Graph *finished(Session *s, Program *p, ModelInfo *info)
         return NULL;
     Str name = graph_name(s->cx, p);
     forget_program(s);
-    if (!tidied(s, g, p->has_calls))
+    if (!tidied(s, p, g))
         return NULL;
     *info = model_info(s, name, g);
     if (!state_metadata(s, p, g, info))

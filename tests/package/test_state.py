@@ -1,12 +1,15 @@
 """What a forward changes as an export runs it: the model, and the model's file, begin with what was there before."""
+import json
 import random
 
 import numpy
+import onnx
 import pytest
 import torch
 
 import pt2onnx
 from helpers import TORCH_2, run
+from pt2onnx import _capi
 from pt2onnx.versions import ONNX_DTYPES
 
 ROWS = torch.ones(2, 3)
@@ -185,3 +188,30 @@ def test_buffers_of_types_that_onnx_does_not_have():
         exported(Odd(), (ROWS,))
     with pytest.raises(TypeError, match="the input x is sparse: it has to be a dense tensor"):
         exported(lambda x: x.to_dense(), (ROWS.to_sparse(),), input_names=["x"])
+
+
+class Counts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("s", torch.zeros(2))
+
+    def forward(self, x):
+        self.s.add_(x)
+        return self.s * 2
+
+
+def test_the_library_says_of_renamed_state_what_it_is_called(tmp_path):
+    saved, out = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx")
+    torch.jit.script(Counts()).save(saved)
+
+    def renamed(inputs, outputs):
+        _capi.convert(saved, out, _capi.Options(opset=18, inputs=["x:float32[2]"], rename_inputs=inputs, rename_outputs=outputs))
+        model = onnx.load(out)
+        return [i.name for i in model.graph.input], [o.name for o in model.graph.output], {p.key: json.loads(p.value) for p in model.metadata_props
+                                                                                          if p.key.startswith("pt2onnx.state")}
+    inputs, outputs, said = renamed(["a", "b"], ["c", "d"])
+    assert (inputs, outputs) == (["a", "b"], ["c", "d"])
+    assert said["pt2onnx.state"] == {"b": "d"} and list(said["pt2onnx.state.initial"]) == ["b"]
+    assert renamed([], ["c"])[2]["pt2onnx.state"] == {"s": "s.next"}
+    with pytest.raises(_capi.ConversionError, match="output 1 cannot be called s.next: the model's state is"):
+        renamed([], ["s.next"])
