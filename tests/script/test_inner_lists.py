@@ -679,6 +679,7 @@ WRITES = {
     "in_tuples": "p = [(a, 1), (b, 2)]; p[k][0][0] = 4",
     "two_deep": "o = [l, l]; o[k][0][0] = 4; o[k][1][0] = 4",
     "in_a_dict": "\n        d = {'a': a, 'b': b}\n        d['a' if k == 0 else 'b'][0] = 4",
+    "in_a_dict_of_equal_lists": "\n        b = [1, 2]; l = [a, b]; d = {'a': a, 'b': b}\n        d['a' if k == 0 else 'b'][0] = 4",
     "set_and_written": "r = [7, 7]; l[k] = r; l[0][1] = 9; r[0] = 9; a = r; b = r",
     "taken_and_written": "r = l.pop(k); r[0] = 9",
 }

@@ -8,6 +8,7 @@
 #include "eval/branch/choice.h"
 
 #include "eval/lists/stacked.h"
+#include "value/walk.h"
 
 static int64_t place_among(Ctx *cx, const Values *all, Value v)
 {
@@ -79,9 +80,28 @@ Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
                       option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
 }
 
+static WalkStep stop_at_memory(void *arg, Value v)
+{
+    (void)arg;
+    bool memory = v.tag == V_TENSOR || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
+    return memory ? WALK_STOP : WALK_IN;
+}
+
+/* Are a and b one value? Two lists that hold the same are not, where they were `there` before, as
+ * either may be written: d["a"] and d["b"] of {"a": [1], "b": [1]}. */
+static bool is_one_value(Ctx *cx, Value a, Value b, bool there)
+{
+    if (a.tag != b.tag || a.tag == V_CHOICE)
+        return false;
+    if (there && val_walk_finds(cx, a, stop_at_memory, NULL))
+        return a.any == b.any;
+    return val_equal(cx, a, b);
+}
+
 /* One value of the results that were computed for each option, chosen by the choice's index.
- * NOT_MINE: results that ONNX cannot choose among. */
-static Outcome chosen(Eval *ev, const Choice *c, const Value *made, Value *out)
+ * there: the results are not new, so other names may reach them. NOT_MINE: results that ONNX cannot
+ * choose among. */
+static Outcome chosen(Eval *ev, const Choice *c, const Value *made, bool there, Value *out)
 {
     Ctx *cx = ev->cx;
     ItemType item;
@@ -89,8 +109,7 @@ static Outcome chosen(Eval *ev, const Choice *c, const Value *made, Value *out)
     bool options = true;
     for (int64_t i = 0; i < c->n; i++) {
         options = options && (made[i].tag == V_STR || made[i].tag == V_ENUM);
-        equal = equal && made[i].tag == made[0].tag && made[i].tag != V_CHOICE &&
-            val_equal(cx, made[i], made[0]);
+        equal = equal && is_one_value(cx, made[i], made[0], there);
     }
     if (equal || options) {
         *out = equal ? made[0] : val_choice(cx, made, c->n, c->index);
@@ -102,6 +121,15 @@ static Outcome chosen(Eval *ev, const Choice *c, const Value *made, Value *out)
     return s && stacked_item(ev, s, c->index, out) ? outcome_done(cx) : FAILED;
 }
 
+static bool takes_container(const OpArg *args, size_t n)
+{
+    bool found = false;
+    for (size_t i = 0; i < n; i++)
+        found = found || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT ||
+            args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
+    return found;
+}
+
 /* May the operator run once for each option? Not when it writes to a list, dict, object or
  * tensor. */
 static bool only_looks(Str name, const OpArg *args, size_t n)
@@ -110,11 +138,7 @@ static bool only_looks(Str name, const OpArg *args, size_t n)
         "aten::__contains__", "aten::__getitem__", "aten::get", "aten::index",
         "aten::count",        "aten::eq",          "aten::ne"
     };
-    bool container = false;
-    for (size_t i = 0; i < n; i++)
-        container = container || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT ||
-            args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
-    if (!container)
+    if (!takes_container(args, n))
         return true;
     for (size_t i = 0; i < COUNT(names); i++)
         if (str_is(name, names[i]))
@@ -159,7 +183,7 @@ Outcome choice_op(Eval *ev, Str name, const OpArg *args, size_t n, Value *out)
         if (r != DONE)
             return r;
     }
-    return chosen(ev, c, made, out);
+    return chosen(ev, c, made, takes_container(args, n), out);
 }
 
 bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out)
@@ -170,7 +194,7 @@ bool choice_attr(Eval *ev, const Choice *c, Str name, Value *out)
     for (int64_t i = 0; i < c->n; i++)
         if (!get_attr(ev, c->at[i], name, &made[i]))
             return false;
-    Outcome r = chosen(ev, c, made, out);
+    Outcome r = chosen(ev, c, made, true, out);
     if (r != NOT_MINE)
         return r == DONE;
     return fail(ev->cx, E_UNSUPPORTED,
