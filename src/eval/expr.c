@@ -44,7 +44,7 @@ static bool fail_invalid(Ctx *cx, Value v, Str why)
          container_name(v), why->s);
     fail_hint(cx,
               "make a new one in its place (l[i] = l[i] + [x]) instead of writing to "
-              "it (l[i].append(x))");
+              "it (l[i].append(x), l[i][j] = x)");
     return false;
 }
 

@@ -59,7 +59,7 @@ bool stacked_is_readable(Eval *ev, const Stacked *s)
 Str why_shared(Ctx *cx)
 {
     return str_of(
-        cx, "it is in a list that a loop or a branch of the model makes, under several names");
+        cx, "it is in a list that the running model makes or chooses from, under several names");
 }
 
 typedef void Tie(Ctx *cx, Tensor *whole, Tensor *part, Str why);
