@@ -48,14 +48,15 @@ static Verdict items_of_slice(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* A bound of a Slice, counted from the front and clamped to low..high. */
+/* A bound of a Slice, counted from the front and clamped to low..high, to high where that is below
+ * low: backwards from the last item of none. */
 static Ox bound(Graph *g, Ox at, Ox size, Ox low, Ox high)
 {
     Ox below = ox_g(g, "Less", at, ox_int(g, 0));
     Ox wrapped = ox_g(g, "Add", at, size);
     Ox from = ox_g(g, "Where", below, wrapped, at);
-    Ox most = ox_g(g, "Min", from, high);
-    return ox_g(g, "Max", most, low);
+    Ox least = ox_g(g, "Max", from, low);
+    return ox_g(g, "Min", least, high);
 }
 
 /* Item i of a list of numbers, as int64[1]. */
