@@ -471,11 +471,23 @@ static bool of_normalized_shape(Op *op, Ox p, const char *name, Dims shape)
              name, name, shape_text(op, p)->s, dims_text(op->cx, shape.at, (int)shape.n)->s);
 }
 
+/* Is nothing normalised? ONNX Runtime 1.31 refuses to run on it, and the result is as empty as the
+ * input. */
+static bool is_of_nothing(Dims shape)
+{
+    for (size_t i = 0; i < shape.n; i++)
+        if (dim_is(shape.at[i], 0))
+            return true;
+    return false;
+}
+
 static Ox layer_norm(Op *op, Ox x, Dims shape, int axis, Ox weight, Ox bias, double eps)
 {
     if (!of_normalized_shape(op, weight, "weight", shape) ||
         !of_normalized_shape(op, bias, "bias", shape))
         return POISON;
+    if (is_of_nothing(shape))
+        return x;
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
@@ -559,6 +571,8 @@ static Ox rms_norm(Op *op, Ox x, Dims shape, int axis, double eps)
     bool fused = op->row->kind == ROW_CALL; /* this one broadcasts its weight */
     if (!fused && !of_normalized_shape(op, weight, "weight", shape))
         return POISON;
+    if (is_of_nothing(shape))
+        return x;
     Ox raised = to_type_of(op, x, weight);
     DType t = ox_ok(raised) ? ox_dtype(raised) : DT_FLOAT;
     Ox scale = param_or(op, weight, 1, t, shape.at, (int)shape.n);
