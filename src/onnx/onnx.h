@@ -96,6 +96,9 @@ bool dim_is(Dim d, int64_t v);       /* known to be v */
 void dim_range(Ctx *cx, Dim d, int64_t *lo, int64_t *hi);
 bool dim_is_count(Ctx *cx, Dim d); /* 0 or more, and made of such: no remainder, no square of a
                                       number that may be negative */
+/* Is d known to be within +-most, or made of sizes only, which no memory lets grow as large? 2*N +
+ * 1 of a size N is, and a number out of data where it has such bounds. */
+bool dim_is_small(Ctx *cx, Dim d, int64_t most);
 Tri dim_eq(Ctx *cx, Dim a, Dim b);
 Tri dim_le(Ctx *cx, Dim a, Dim b);
 Tri dim_lt(Ctx *cx, Dim a, Dim b);

@@ -247,3 +247,20 @@ def test_ints_out_of_data_add_up_in_32_bits(tmp_path):
     same(Sums(), tmp_path, runs, "-i", "x:int64[]", "-i", "y:float32[N,M]")
     shape = onnx.load(str(tmp_path / "model.onnx")).graph.output[-1].type.tensor_type.shape
     assert [d.dim_param for d in shape.dim] == ["N + M"]
+
+
+class Narrowed(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        n = int(x.item())
+        t = torch.tensor([n, n * 2, 5000000000]).to(torch.int32)
+        one = torch.tensor(n).to(torch.int32)
+        half = one * 2
+        return t.to(torch.int64), t + 1, one.to(torch.int64), int(one.item()), half.to(torch.int64), (-one).to(torch.int64), one.to(torch.uint8), one.to(torch.int8), one.to(torch.int16), one.to(torch.bool), torch.zeros(int(torch.tensor(y.size(0)).to(torch.int32)) + 1)
+
+
+def test_an_int_of_data_wraps_where_it_is_made_narrower(tmp_path):
+    """2**31 as int32 is -2**31; a size is never as large, and stays in the shapes."""
+    runs = [(torch.tensor(n), torch.ones(3)) for n in (2 ** 31, -2 ** 31, -2 ** 33 - 5, 2 ** 40 + 300, 2 ** 63 - 1, 7, -7, 0)]
+    same(Narrowed(), tmp_path, runs, "-i", "x:int64[]", "-i", "y:float32[N]")
+    shape = onnx.load(str(tmp_path / "model.onnx")).graph.output[-1].type.tensor_type.shape
+    assert [d.dim_param for d in shape.dim] == ["N + 1"]

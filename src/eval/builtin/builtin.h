@@ -95,9 +95,6 @@ static inline bool give_ox(Builtin *b, Ox v, Value *out)
 Ox double_of(Graph *g, Value v); /* any real number or bool as a 0-d double */
 /* A float: what an operator on tensors gives for the arguments as 0-d doubles. */
 MUST_USE bool float_of_operator(Builtin *b, const char *operator_name, Value *out);
-/* Is d known to be within +-most, or made of sizes only, which no memory lets grow as large? 2*N +
- * 1 of a size N is, and a number out of data where it has such bounds. */
-bool is_small(Ctx *cx, Dim d, int64_t most);
 /* a < b of two values that can be ordered; *known false for others. */
 bool less_than(Value a, Value b, bool *known);
 

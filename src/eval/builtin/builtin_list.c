@@ -529,7 +529,7 @@ static bool sum_of_list(Builtin *b, Value *out)
     }
     if (out->tag == V_INT && ints)
         *out = val_int((int32_t)(uint32_t)(uint64_t)out->i);
-    if (out->tag != V_SYMINT || !ints || is_small(b->cx, out->dim, INT32_MAX))
+    if (out->tag != V_SYMINT || !ints || dim_is_small(b->cx, out->dim, INT32_MAX))
         return true;
     *out = val_dim(b->cx, low_half(b->cx, out->dim));
     return !ctx_failed(b->cx);

@@ -79,31 +79,6 @@ static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
     return false;
 }
 
-typedef struct Bounds {
-    int64_t most;
-    bool kept;
-} Bounds;
-
-static Dim look_at_bounds(void *arg, Dim sym)
-{
-    Bounds *b = arg;
-    int64_t lo, hi;
-    dim_range(NULL, sym, &lo, &hi);
-    b->kept &= lo >= 0 || (lo >= -b->most && hi <= b->most);
-    return NULL;
-}
-
-bool is_small(Ctx *cx, Dim d, int64_t most)
-{
-    int64_t lo, hi;
-    Bounds b = { most, true };
-    dim_range(cx, d, &lo, &hi);
-    if (lo >= -most && hi <= most)
-        return true;
-    (void)dim_replace(cx, d, look_at_bounds, &b);
-    return b.kept;
-}
-
 /* A double that is num/den, but for rounding: see fraction_of(). */
 static bool rounded_fraction(Ctx *cx, Ox v, int depth, Fraction *out)
 {
@@ -132,7 +107,7 @@ static bool rounded_fraction(Ctx *cx, Ox v, int depth, Fraction *out)
  * constants. Only those: 0.1 is not 1/10, and float(2**53 + 1) is not that number. */
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
 {
-    return rounded_fraction(cx, v, depth, out) && out->num && is_small(cx, out->num, EXACT_INT);
+    return rounded_fraction(cx, v, depth, out) && out->num && dim_is_small(cx, out->num, EXACT_INT);
 }
 
 typedef enum { ROUND_FLOOR, ROUND_CEIL, ROUND_TRUNC } Rounding;

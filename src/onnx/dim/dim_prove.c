@@ -180,6 +180,31 @@ bool dim_is_count(Ctx *cx, Dim d)
     return dim_range_of(now).lo >= 0 && counts(now);
 }
 
+typedef struct Bounds {
+    int64_t most;
+    bool kept;
+} Bounds;
+
+static Dim look_at_bounds(void *arg, Dim sym)
+{
+    Bounds *b = arg;
+    int64_t lo, hi;
+    dim_range(NULL, sym, &lo, &hi);
+    b->kept &= lo >= 0 || (lo >= -b->most && hi <= b->most);
+    return NULL;
+}
+
+bool dim_is_small(Ctx *cx, Dim d, int64_t most)
+{
+    int64_t lo, hi;
+    Bounds b = { most, true };
+    dim_range(cx, d, &lo, &hi);
+    if (lo >= -most && hi <= most)
+        return true;
+    (void)dim_replace(cx, d, look_at_bounds, &b);
+    return b.kept;
+}
+
 /* ---- proofs ---- */
 
 /* e with the coefficient of one term changed by removing it: *rest = e - coef*atom, for a term that

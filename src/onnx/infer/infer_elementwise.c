@@ -69,10 +69,16 @@ static Dim item_apply(Ctx *cx, ItemOp op, Dim a, Dim b)
     return lo >= 0 ? dim_floordiv(cx, a, b) : NULL; /* below zero truncation is not floor */
 }
 
-static Dim fit(DType t, Dim d)
+/* d as an item of type t; NULL where an int32 may not hold it: it wraps then, which no dimension
+ * expression does. */
+static Dim fit(Ctx *cx, DType t, Dim d)
 {
     int64_t v;
-    return t == DT_INT32 && d && dim_known(d, &v) && (v < INT32_MIN || v > INT32_MAX) ? NULL : d;
+    if (t != DT_INT32 || !d)
+        return d;
+    bool fits = dim_known(d, &v) ? v >= INT32_MIN && v <= INT32_MAX
+                                 : dim_is_small(cx, d, INT32_MAX);
+    return fits ? d : NULL;
 }
 
 static Dim item_of(Ox v, int64_t i) { return item_at(v, v->n_items == 1 ? 0 : i); }
@@ -87,7 +93,7 @@ static void fold_items(Node *n, ItemOp op)
     for (int64_t i = 0; i < count; i++) {
         items[i] = item_of(n->in[0], i);
         for (int k = 1; k < n->n_in; k++)
-            items[i] = fit(ox_dtype(n->out[0]),
+            items[i] = fit(node_cx(n), ox_dtype(n->out[0]),
                            item_apply(node_cx(n), op, items[i], item_of(n->in[k], i)));
     }
     out_items(n, 0, items, count);
@@ -151,7 +157,7 @@ static bool infer_neg(Node *n)
     if (may_have_items(n->out[0], &count)) {
         for (int64_t i = 0; i < count; i++)
             items[i] = fit(
-                ox_dtype(n->out[0]),
+                node_cx(n), ox_dtype(n->out[0]),
                 item_apply(node_cx(n), I_SUB, dim_int(node_cx(n), 0), item_of(n->in[0], i)));
         out_items(n, 0, items, count);
     }
@@ -186,7 +192,7 @@ static bool cast_to(Node *n, DType to)
     if (!out_like(n, 0, to, x))
         return false;
     for (int64_t i = 0; x->items && i < x->n_items; i++)
-        items[i] = fit(to, x->items[i]);
+        items[i] = fit(node_cx(n), to, x->items[i]);
     if (x->items)
         out_items(n, 0, items, x->n_items);
     return true;
