@@ -249,6 +249,16 @@ def test_ints_out_of_data_add_up_in_32_bits(tmp_path):
     assert [d.dim_param for d in shape.dim] == ["N + M"]
 
 
+class SumsOfBools(torch.nn.Module):
+    def forward(self, x: torch.Tensor, y: torch.Tensor):
+        a = int(x.item())
+        return sum([a > 3, a < 7]), sum([True, False, True]), sum([y.size(0) > 2, True])
+
+
+def test_bools_out_of_data_add_up_as_ints(tmp_path):
+    same(SumsOfBools(), tmp_path, [(torch.tensor(n), torch.ones(abs(n))) for n in (5, 2, 9, -1)], "-i", "x:int64[]", "-i", "y:float32[N]")
+
+
 class Narrowed(torch.nn.Module):
     def forward(self, x: torch.Tensor, y: torch.Tensor):
         n = int(x.item())

@@ -512,6 +512,16 @@ static Dim low_half(Ctx *cx, Dim d)
     return dim_sub(cx, dim_mod(cx, dim_add(cx, d, half), whole), half);
 }
 
+/* v, of a bool the int that it counts as. */
+static bool as_summand(Builtin *b, Value v, Value *out)
+{
+    *out = v.tag == V_BOOL ? val_int(v.b) : v;
+    if (v.tag != V_SYMBOOL)
+        return true;
+    OpArg one = { NULL, v };
+    return builtin_call(b->ev, str_of(b->cx, "aten::Int"), &one, 1, out) == DONE;
+}
+
 /* Ints add up in 32 bits, as in PyTorch's sum(), with which a model may have been trained. A sum of
  * sizes is not cut off: it stays an expression of them. */
 static bool sum_of_list(Builtin *b, Value *out)
@@ -523,8 +533,8 @@ static bool sum_of_list(Builtin *b, Value *out)
     if (l->elem && str_is(l->elem, "float"))
         *out = val_float(0);
     for (int64_t i = 0; i < l->n; i++) {
-        Value v = l->at[i].v.tag == V_BOOL ? val_int(l->at[i].v.b) : l->at[i].v;
-        if (!fold_item(b, "aten::add", "sum", v, out))
+        Value v;
+        if (!as_summand(b, l->at[i].v, &v) || !fold_item(b, "aten::add", "sum", v, out))
             return false;
     }
     if (out->tag == V_INT && ints)
