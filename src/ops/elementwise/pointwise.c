@@ -923,7 +923,20 @@ static bool has_type_of_self(Op *op, Ox self, Ox x, const char *name)
              dtype_name(ox_dtype(self)), name, dtype_name(ox_dtype(x)));
 }
 
-/* self + weight (end - self). A weight without dimensions is a number, whatever its type. */
+/* self + weight (end - self), from a known weight of 0.5 on end - (end - self) (1 - weight), as
+ * PyTorch computes it: that is what it makes of infinities, and exactly end at 1. */
+static Ox lerp_by(Op *op, Ox a, Ox b, Ox by)
+{
+    double weight;
+    Ox away = ox(op, "Sub", b, a);
+    if (!ox_ok(by) || !ox_known_scalar(op->g, by, &weight) || fabs(weight) < 0.5)
+        return ox(op, "Add", a, ox(op, "Mul", by, away));
+    Ox one = number_like(op, 1, by);
+    Ox rest = ox(op, "Sub", one, by);
+    return ox(op, "Sub", b, ox(op, "Mul", away, rest));
+}
+
+/* A weight without dimensions is a number, whatever its type. */
 static Ox lower_lerp(Op *op)
 {
     Ox a = arg(op, "self");
@@ -939,8 +952,7 @@ static Ox lower_lerp(Op *op)
     bool has = dtype_is_float(ox_dtype(a)) || dtype_is_complex(ox_dtype(a));
     if (!need_kernel(op, kernel, ox_dtype(a), has))
         return POISON;
-    Ox step = ox(op, "Mul", by, ox(op, "Sub", b, a));
-    return ox(op, "Add", a, step);
+    return lerp_by(op, a, b, by);
 }
 
 /* uint8 stands for bool, as in masks of old programs. */
