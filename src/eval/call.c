@@ -487,18 +487,12 @@ static Reads how_far_it_reads(Str name)
     return builtin_passes_items(name) ? READS_ITEMS : READS_IN_ITEMS;
 }
 
-/* False, after an error, where an item of the list may not be read, or, `deep`, a container in an
- * item. */
-static bool items_are_set(Eval *ev, const List *l, bool deep)
+/* False, after an error, where an item of the list may not be read. */
+static bool items_are_set(Eval *ev, const List *l)
 {
-    for (int64_t k = 0; k < l->n; k++) {
-        Value v = l->at[k].v;
-        bool holds = deep && (v.tag == V_LIST || v.tag == V_TUPLE || v.tag == V_DICT);
-        if (v.tag == V_UNINIT && !must_be_set(ev, v))
+    for (int64_t k = 0; k < l->n; k++)
+        if (l->at[k].v.tag == V_UNINIT && !must_be_set(ev, l->at[k].v))
             return false;
-        if (holds && !containers_must_be_set(ev, v))
-            return false;
-    }
     return true;
 }
 
@@ -509,7 +503,8 @@ static bool args_are_set(Eval *ev, Reads reads, const OpArg *args, size_t n)
         Value v = args[i].v;
         if (!must_be_set(ev, v))
             return false;
-        if (v.tag == V_LIST && !v.list->stacked && !items_are_set(ev, v.list, reads != READS_ITEMS))
+        bool plain = v.tag == V_LIST && !v.list->stacked;
+        if (plain && !(reads == READS_ITEMS ? items_are_set : items_must_be_set)(ev, v.list))
             return false;
         if (reads == READS_ALL && !containers_must_be_set(ev, v))
             return false;

@@ -74,16 +74,53 @@ bool must_be_set(Eval *ev, Value v)
     return v.tag != V_UNINIT || fail_unset(ev->cx, v.any);
 }
 
+/* A list may lie in many places of what a list holds: it is looked at once. */
+typedef struct SetCheck {
+    Eval *ev;
+    Map seen;
+} SetCheck;
+
 static WalkStep stop_at_invalid(void *arg, Value v)
 {
-    Eval *ev = arg;
+    SetCheck *c = arg;
     bool invalid = (v.tag == V_DICT && v.dict->invalid) || container_invalid(v);
-    return !invalid || must_be_set(ev, v) ? WALK_IN : WALK_STOP;
+    if (invalid && !must_be_set(c->ev, v))
+        return WALK_STOP;
+    if (!val_n_parts(v))
+        return WALK_PAST;
+    if (map_find(&c->seen, v.any))
+        return WALK_PAST;
+    map_put(c->ev->cx, &c->seen, v.any, NULL);
+    return WALK_IN;
+}
+
+static bool is_set(SetCheck *c, Value v)
+{
+    return !val_walk_finds(c->ev->cx, v, stop_at_invalid, c) && !ctx_failed(c->ev->cx);
 }
 
 bool containers_must_be_set(Eval *ev, Value v)
 {
-    return !val_walk_finds(ev->cx, v, stop_at_invalid, ev) && !ctx_failed(ev->cx);
+    SetCheck c = { .ev = ev };
+    ArenaMark m = arena_mark(ev->cx->run);
+    bool set = is_set(&c, v);
+    if (set)
+        arena_reset(ev->cx->run, m);
+    return set;
+}
+
+bool items_must_be_set(Eval *ev, const List *l)
+{
+    SetCheck c = { .ev = ev };
+    ArenaMark m = arena_mark(ev->cx->run);
+    for (int64_t i = 0; i < l->n; i++) {
+        Value v = l->at[i].v;
+        bool holds = v.tag == V_LIST || v.tag == V_TUPLE || v.tag == V_DICT;
+        if (v.tag == V_UNINIT ? !must_be_set(ev, v) : holds && !is_set(&c, v))
+            return false;
+    }
+    arena_reset(ev->cx->run, m);
+    return true;
 }
 
 /* ---- attributes ---- */

@@ -97,6 +97,8 @@ MUST_USE bool must_be_set(Eval *ev, Value v);
 /* May v and all lists, dicts and objects in it be read? For who reads more of v than its own items:
  * torch.tensor([a, b]) reads the lists a and b, which may be invalid. */
 MUST_USE bool containers_must_be_set(Eval *ev, Value v);
+/* May the items of l be read, and what those that are lists, tuples and dicts hold? */
+MUST_USE bool items_must_be_set(Eval *ev, const List *l);
 /* A text that has the name of a value in the place of the value, which only the running model
  * knows. It may be printed, raised, and put into other texts. */
 Value val_staged_text(Ctx *cx, Str text);
