@@ -146,6 +146,7 @@ typedef struct {
 } Buf;
 Buf buf_new(Ctx *cx);
 void buf_add(Buf *b, const void *p, size_t n);
+void buf_fill(Buf *b, char c, size_t n); /* n times c, or nothing where memory has no room for it */
 void buf_str(Buf *b, const char *s);
 void buf_fmt(Buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 Str buf_done(Buf *b); /* interned */

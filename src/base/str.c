@@ -216,6 +216,15 @@ void buf_add(Buf *b, const void *p, size_t n)
     b->s[b->n] = 0;
 }
 
+void buf_fill(Buf *b, char c, size_t n)
+{
+    if (n == 0 || !buf_room(b, n))
+        return;
+    memset(b->s + b->n, c, n);
+    b->n += n;
+    b->s[b->n] = 0;
+}
+
 void buf_str(Buf *b, const char *s) { buf_add(b, s, strlen(s)); }
 
 void buf_fmt(Buf *b, const char *fmt, ...)

@@ -1,6 +1,8 @@
 /* base.c - strings, maps, vectors, cursor, numbers. */
 #include "unit/test.h"
 
+#include "base/limits.h"
+
 #include <fnmatch.h>
 #include <locale.h>
 #include <math.h>
@@ -54,6 +56,22 @@ static void a_long_text_grows(void **state)
     assert_memory_equal(s->s + 19990, "5,6,7,8,9,", 10);
     Buf none = buf_new(cx);
     assert_int_equal(buf_done(&none)->len, 0);
+}
+
+/* What has no room in memory is refused at once, not character by character. */
+static void a_fill_is_one_step(void **state)
+{
+    Ctx *cx = *state;
+    Buf b = buf_new(cx);
+    buf_fill(&b, '-', 0);
+    buf_fill(&b, '-', 1000);
+    buf_str(&b, "end");
+    assert_int_equal(b.n, 1003);
+    assert_memory_equal(b.s + 998, "--end", 6);
+    cx->limit[LIMIT_HEAP] = 1 << 20;
+    buf_fill(&b, '-', (size_t)1 << 40);
+    assert_int_equal(b.n, 1003);
+    assert_true(ctx_failed(cx));
 }
 
 static void the_nearest_word(void **state)
@@ -322,6 +340,7 @@ int main(void)
         TEST(the_nearest_word),
         TEST(patterns_match_as_fnmatch_does),
         TEST(a_long_text_grows),
+        TEST(a_fill_is_one_step),
         TEST(map_keeps_insertion_order),
         TEST(vectors_grow),
         TEST(cursor_stays_failed),

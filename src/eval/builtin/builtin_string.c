@@ -137,13 +137,6 @@ static bool too_wide(Builtin *b, int64_t width)
     return width > 0 && !limit_ok(b->cx, LIMIT_TEXT, (uint64_t)width, "bytes in a string");
 }
 
-static void add_times(Buf *made, char c, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        buf_add(made, &c, 1);
-}
-
-/* center ljust rjust zfill: datum says which sides are filled */
 /* ljust, rjust, center (datum: where the text's room is), zfill (text set). */
 static bool pad(Builtin *b, Value *out)
 {
@@ -165,9 +158,9 @@ static bool pad(Builtin *b, Value *out)
         left = (room + width % 2) /
             2; /* of an odd number of blanks the left side gets one more when the width is odd */
     Buf made = buf_new(b->cx);
-    add_times(&made, fill, left);
+    buf_fill(&made, fill, (size_t)left);
     buf_add(&made, s->s, s->len);
-    add_times(&made, fill, room - left);
+    buf_fill(&made, fill, (size_t)(room - left));
     *out = val_str(buf_done(&made));
     return true;
 }
@@ -185,7 +178,7 @@ static bool expand_tabs(Builtin *b, Value *out)
     for (uint32_t i = 0; i < s->len; i++) {
         if (s->s[i] == '\t') {
             int64_t n = size > 0 ? size - column % size : 0;
-            add_times(&made, ' ', n);
+            buf_fill(&made, ' ', (size_t)n);
             column += n;
             continue;
         }
