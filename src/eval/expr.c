@@ -62,13 +62,19 @@ static bool fail_unset(Ctx *cx, const Unset *u)
     return false;
 }
 
+/* Why the container v may not be read; NULL: it may, or is none. */
+static Str reason_invalid(Value v)
+{
+    return v.tag == V_DICT && v.dict->invalid ? v.dict->invalid : container_invalid(v);
+}
+
 bool must_be_set(Eval *ev, Value v)
 {
     if (v.tag == V_MAYBE)
         return fail_maybe_none(ev->cx);
     if (v.tag == V_CHOICE)
         return choice_fail(ev->cx, v.choice);
-    Str invalid = v.tag == V_DICT && v.dict->invalid ? v.dict->invalid : container_invalid(v);
+    Str invalid = reason_invalid(v);
     if (invalid)
         return fail_invalid(ev->cx, v, invalid);
     return v.tag != V_UNINIT || fail_unset(ev->cx, v.any);
@@ -83,8 +89,7 @@ typedef struct SetCheck {
 static WalkStep stop_at_invalid(void *arg, Value v)
 {
     SetCheck *c = arg;
-    bool invalid = (v.tag == V_DICT && v.dict->invalid) || container_invalid(v);
-    if (invalid && !must_be_set(c->ev, v))
+    if (reason_invalid(v) && !must_be_set(c->ev, v))
         return WALK_STOP;
     if (!val_n_parts(v))
         return WALK_PAST;

@@ -80,11 +80,16 @@ Value option_at(Eval *ev, const Value *at, int64_t n, Value index)
                       option_index(ev->g, val_choice(cx, at, n, val_dim(cx, d)), &all));
 }
 
+/* May v be written in place? */
+static bool is_memory(Value v)
+{
+    return v.tag == V_TENSOR || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
+}
+
 static WalkStep stop_at_memory(void *arg, Value v)
 {
     (void)arg;
-    bool memory = v.tag == V_TENSOR || v.tag == V_LIST || v.tag == V_DICT || v.tag == V_OBJ;
-    return memory ? WALK_STOP : WALK_IN;
+    return is_memory(v) ? WALK_STOP : WALK_IN;
 }
 
 /* Are a and b one value? Two lists that hold the same are not, where they were `there` before, as
@@ -125,8 +130,7 @@ static bool takes_container(const OpArg *args, size_t n)
 {
     bool found = false;
     for (size_t i = 0; i < n; i++)
-        found = found || args[i].v.tag == V_LIST || args[i].v.tag == V_DICT ||
-            args[i].v.tag == V_OBJ || args[i].v.tag == V_TENSOR;
+        found = found || is_memory(args[i].v);
     return found;
 }
 
