@@ -85,31 +85,28 @@ static int worth(Dim atom)
     return atom->sym.fresh ? 3 : 2;
 }
 
+static Dim look_at_age(void *arg, Dim sym)
+{
+    uint32_t *id = arg;
+    if (sym->sym.fresh && sym->id > *id)
+        *id = sym->id;
+    return NULL;
+}
+
 /* The youngest symbol of ours in d, by its number; 0 without one. Such a symbol has no number
  * before the value is made that it was made for; what has none of them is known at the start. */
-static uint32_t youngest(Dim d)
+static uint32_t youngest(Ctx *cx, Dim d)
 {
-    uint32_t id = 0, in;
-    if (d->kind == D_SYM)
-        return d->sym.fresh ? d->id : 0;
-    if (d->kind != D_SUM) {
-        for (uint32_t i = 0; i < d->of.n; i++)
-            if ((in = youngest(d->of.arg[i])) > id)
-                id = in;
-        return id;
-    }
-    for (uint32_t i = 0; i < d->sum.n; i++)
-        for (uint32_t j = 0; j < d->sum.term[i].n; j++)
-            if ((in = youngest(d->sum.term[i].atom[j])) > id)
-                id = in;
+    uint32_t id = 0;
+    (void)dim_replace(cx, d, look_at_age, &id);
     return id;
 }
 
 /* May the atom be replaced by what is made of the rest of an equation? Nodes that have read the
  * atom's number stand before those that give a younger one. */
-static bool may_rest_on(Dim atom, Dim rest)
+static bool may_rest_on(Ctx *cx, Dim atom, Dim rest)
 {
-    return rest && !occurs(atom, rest) && youngest(rest) <= youngest(atom);
+    return rest && !occurs(atom, rest) && youngest(cx, rest) <= youngest(cx, atom);
 }
 
 /* e = 0 solved for one atom. */
@@ -124,7 +121,7 @@ static bool solve(Ctx *cx, Dim e, Dim *atom, Dim *value)
         g = dim_gcd(g, t[i].coef);
     for (size_t i = 0; i < n; i++) {
         if (t[i].n != 1 || (t[i].coef != g && t[i].coef != -g) ||
-            !may_rest_on(t[i].atom[0], dim_without(cx, e, &t[i])))
+            !may_rest_on(cx, t[i].atom[0], dim_without(cx, e, &t[i])))
             continue;
         int gain = best ? worth(t[i].atom[0]) - worth(best->atom[0]) : 1;
         if (gain > 0 || (gain == 0 && t[i].atom[0]->id > best->atom[0]->id))
