@@ -73,6 +73,8 @@ static inline double real_at(DType t, const void *p, int64_t i)
 
 /* ---- factors that float16 holds (types/weight_range.c) ---- */
 
+#define LEAST_FACTOR 0x1p-6 /* of a weight that is not read */
+
 /* Do weights of k's type become float16, so that what is multiplied into them may be lost? */
 static inline bool becomes_float16(const TidyOptions *o, DType t)
 {

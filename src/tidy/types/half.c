@@ -350,7 +350,7 @@ static bool scales_conv(Rewrite *rw, const Node *n)
     for (int i = 0; i < 2; i++) {
         Ox by = n->in[1 - i];
         if (made_by(n->in[i], "Conv") && is_const(by) && is_float32(by) &&
-            const_numel(by->k) <= FOLD_NUMEL && largest_of(rw->cx, by->k) < 0x1p-6)
+            const_numel(by->k) <= FOLD_NUMEL && largest_of(rw->cx, by->k) < LEAST_FACTOR)
             return true;
     }
     return false;

@@ -21,8 +21,7 @@ enum {
 #define MOST_WEIGHT  0x1p10  /* sums of products with larger ones soon are infinite */
 #define LEAST_WEIGHT 0x1p-13 /* rounding, by 2^-25, is off by as little as a float16's last bit */
 #define MOST_SUMMAND 0x1p15
-#define MOST_FACTOR  0x1p10 /* of a weight that is not read */
-#define LEAST_FACTOR 0x1p-6
+#define MOST_FACTOR  0x1p10 /* of a weight that is not read, as LEAST_FACTOR */
 
 /* k with its axes in the order in which they lie in memory; *axis: where that axis is by now. NULL:
  * its elements do not lie one behind the other. */
