@@ -615,6 +615,46 @@ def test_arithmetic_of_numbers_out_of_data(tmp_path, opset):
 
 # ---- is ----
 
+
+class DividesSizes(nn.Module):
+    """A batch that may have no rows, in each form that keeps Python from dividing by 0."""
+    def forward(self, x, y):
+        n, m = x.size(0), y.size(0)
+        each = n // m if m > 0 else 1
+        rest = n % m if m != 0 else n
+        rows = x.sum()
+        if m > 0:
+            rows = x.view(m, -1).sum(1).max()
+        return each, rest, rows, m != 0 and n // m > 1, m == 0 or n % m == 0, self.part(x, m)
+
+    def part(self, x, m: int):
+        if m == 0:
+            return x
+        return x[:x.size(0) // m]
+
+
+class DividesData(nn.Module):
+    def forward(self, x, y):
+        a, b = int(x), int(y)
+        total = 0
+        for v in range(-2, a - 4):
+            if v == 0:
+                continue
+            total += 100 // v
+        steps = 0
+        while b != 0 and a // b > steps:
+            steps += 1
+        return a // b if b != 0 else 0, a % b if b != 0 else 0, total, steps
+
+
+@pytest.mark.parametrize("opset", [11, 18, 26])
+def test_a_division_is_made_only_where_the_program_asks_for_it(tmp_path, opset):
+    sizes = [(torch.ones(4, 3), torch.ones(m, 3)) for m in (0, 1, 2, 4)]
+    same(DividesSizes(), tmp_path, sizes, "-i", "x:float32[N,3]", "-i", "y:float32[M,3]", "--opset", str(opset))
+    numbers = [(torch.tensor(a), torch.tensor(b)) for a, b in ((7, 0), (7, 2), (-7, 2), (7, -2), (0, 0))]
+    same(DividesData(), tmp_path, numbers, "-i", "x:int64[]", "-i", "y:int64[]", "--opset", str(opset))
+
+
 class SameNumbers(nn.Module):
     def forward(self, x: Tensor, y: Tensor, k: Tensor):
         n, m = x.size(0), y.size(0)

@@ -4,7 +4,8 @@
  * that is asked for alone, and made of numbers out of data, stays a number. A node goes into the
  * outermost scope that knows all its leaves: the root for dims of inputs, so that both branches of
  * an If share it. It is appended there, which is before the node that holds the scope we are in.
- * Equal nodes are shared as always, so each dimension is computed once a scope. */
+ * A division that may be by 0 stays in the scope that asks for it. Equal nodes are shared as
+ * always, so each dimension is computed once a scope. */
 #include "onnx/dim/dim.h"
 
 /* What one value has needed so far: a dimension may stand in many others, which would ask for it
@@ -116,6 +117,17 @@ static bool decided_elsewhere(Graph *g, Dim d, Ox from)
     return false;
 }
 
+/* Does ONNX Runtime stop at this division for some sizes? The program may ask for it only where the
+ * divisor is not 0: `a // b if b != 0 else 0`. */
+static bool may_divide_by_zero(Ctx *cx, const DimView *v)
+{
+    if (v->shape != DIM_QUOTIENT && v->shape != DIM_REMAINDER)
+        return false;
+    int64_t low, high;
+    dim_range(cx, v->arg[1], &low, &high);
+    return low <= 0 && high >= 0;
+}
+
 static bool scope_of(Known *k, Graph *g, Dim d, Graph **scope);
 
 /* *scope becomes the deeper one of itself and the scopes that define what d is made of. False with
@@ -142,6 +154,8 @@ static bool find_scope(Known *k, Graph *g, Dim d, Graph **scope)
     for (uint32_t i = 0; i < v.n; i++)
         if (!scope_of(k, g, v.arg[i], scope))
             return false;
+    if (may_divide_by_zero(g->cx, &v))
+        *scope = g;
     return true;
 }
 
