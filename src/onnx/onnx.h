@@ -114,6 +114,8 @@ MUST_USE bool dim_require(Ctx *cx, Dim a, Dim b, const char *why, ...) PRINTF_LI
 /* Facts from raising branches and ranges: a rel b holds. False: contradicts what is known. */
 typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE } Rel;
 MUST_USE bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b);
+/* a == b holds, and results keep the name that they have: neither is replaced by the other. */
+MUST_USE bool dim_assume_same(Ctx *cx, Dim a, Dim b);
 /* What is done when dim_require pins an input's symbol; set by eval. Returns false after fail(). */
 typedef bool (*DimPin)(Ctx *cx, Dim sym, Dim value, const char *why);
 void dim_on_pin(Ctx *cx, DimPin pin);

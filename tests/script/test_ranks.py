@@ -112,6 +112,27 @@ def test_what_asks_for_the_rank_is_told_by_an_assumption(tmp_path):
     assert "dimension 1 (M) is not 1, squeeze keeps it; give its size with -i if it is" in done.stderr and "If" not in nodes
 
 
+class Guarded(nn.Module):
+    """Its own condition says what squeeze drops, and that two sizes are one."""
+    def forward(self, x):
+        if x.size(1) == 1:
+            y = x.squeeze(1)
+        else:
+            y = x.sum(1)
+        z = x[0] if x.size(0) != 1 else x.squeeze(0)
+        if x.size(0) == x.size(1):
+            x = x + x.transpose(0, 1)
+        return y, z.t(), x
+
+
+def test_a_branch_knows_what_its_condition_says_of_sizes(tmp_path):
+    done, nodes = same(Guarded(), tmp_path, [r for r in RUNS if r[0].size(2) != 1], *OPEN)
+    assert "squeeze keeps it" not in done.stderr and "another rank" not in done.stderr
+    assert nodes.count("Squeeze") == 2
+    model = onnx.load(str(tmp_path / "model.onnx"))
+    assert [[d.dim_param for d in o.type.tensor_type.shape.dim] for o in model.graph.output] == [["N", "K"], ["K", "M"], ["N", "M", "K"]]
+
+
 def test_a_traced_squeeze_does_what_its_example_did(tmp_path):
     class Dropped(nn.Module):
         def forward(self, x):

@@ -279,6 +279,22 @@ static void facts(void **state)
     ctx_free(cx);
 }
 
+static void equal_sizes_keep_their_names(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N");
+    Dim m = parse(cx, "M");
+    dim_scope_open(cx);
+    assert_true(dim_assume_same(cx, n, m));
+    assert_int_equal(dim_eq(cx, n, m), YES);
+    assert_string_equal(dim_text(cx, dim_add(cx, n, m))->s, "N + M");
+    assert_false(dim_assume_same(cx, n, dim_add(cx, m, dim_int(cx, 1))));
+    dim_scope_close(cx);
+    assert_int_equal(dim_eq(cx, n, m), UNKNOWN);
+    ctx_free(cx);
+}
+
 static Dim three_for_n(void *arg, Dim sym)
 {
     Str name;
@@ -671,6 +687,7 @@ int main(void)
         cmocka_unit_test(older_sizes_do_not_rest_on_younger_ones),
         cmocka_unit_test(inputs_are_pinned_through_the_handler),
         cmocka_unit_test(facts),
+        cmocka_unit_test(equal_sizes_keep_their_names),
         cmocka_unit_test(scopes),
         cmocka_unit_test(replacing),
         cmocka_unit_test(against_integers),

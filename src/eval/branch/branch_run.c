@@ -224,7 +224,7 @@ Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
     ev->known = &known;
     ev->staged++;
     /* A contradiction means that no size takes this branch: any result of the branch is right. */
-    if (a->condition.tag == V_SYMBOOL && !assume_order(ev->cx, a->condition.sb, a->truth) &&
+    if (a->condition.tag == V_SYMBOOL && !assume_condition(ev->cx, a->condition.sb, a->truth) &&
         ctx_failed(ev->cx))
         a->flow = FLOW_FAIL;
     else

@@ -3,16 +3,17 @@
  * other bools. */
 #include "eval/branch/condition.h"
 
-bool assume_order(Ctx *cx, const SymBool *s, bool truth)
+bool assume_condition(Ctx *cx, const SymBool *s, bool truth)
 {
     if (s->left && truth)
-        return assume_order(cx, s->left, true) && assume_order(cx, s->right, true);
+        return assume_condition(cx, s->left, true) && assume_condition(cx, s->right, true);
     if (s->ox)
         return true;
     SymBool holds = *s;
     if (!truth)
         rel_not(&holds.rel, &holds.a, &holds.b);
-    return holds.rel == REL_EQ || dim_assume(cx, holds.rel, holds.a, holds.b);
+    return holds.rel == REL_EQ ? dim_assume_same(cx, holds.a, holds.b)
+                               : dim_assume(cx, holds.rel, holds.a, holds.b);
 }
 
 static bool same_condition(Ctx *cx, const SymBool *a, const SymBool *b)

@@ -5,10 +5,10 @@
 
 #include "value/value.h"
 
-/* From here on the condition is known to be `truth`: that one size is less than another, or that
- * two differ, becomes a fact. That two sizes are equal does not become one: the results of the
- * two branches would name the same size differently. False: a contradiction, or an error. */
-MUST_USE bool assume_order(Ctx *cx, const SymBool *s, bool truth);
+/* From here on the condition is known to be `truth`: what it says of two sizes becomes a fact. Two
+ * that are equal keep their names, so that the results of both branches name a size alike. False:
+ * a contradiction, or an error. */
+MUST_USE bool assume_condition(Ctx *cx, const SymBool *s, bool truth);
 /* What the other bool is, where the condition is known to be `truth`. */
 Tri condition_implies(Ctx *cx, Value condition, bool truth, Value asked);
 

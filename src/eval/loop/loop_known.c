@@ -51,7 +51,7 @@ static bool holds_first(Graph *outside, const IterationStart *t, Known k)
     if (!a || !b)
         return false;
     dim_scope_open(cx);
-    bool begins = t->first.tag != V_SYMBOOL || assume_order(cx, t->first.sb, true);
+    bool begins = t->first.tag != V_SYMBOOL || assume_condition(cx, t->first.sb, true);
     Value holds = val_rel(cx, k.rel, a, b);
     dim_scope_close(cx);
     return begins && holds.tag == V_BOOL && holds.b;
@@ -67,7 +67,7 @@ bool iteration_start_suppose(Eval *ev, Graph *outside, IterationStart *t, Dim co
     Ctx *cx = ev->cx;
     Dim last = t->counter;
     t->counter = counter;
-    if (t->first.tag == V_SYMBOOL && !assume_order(cx, t->first.sb, true))
+    if (t->first.tag == V_SYMBOOL && !assume_condition(cx, t->first.sb, true))
         return !ctx_failed(cx);
     for (size_t i = 0; i < t->known.n; i++) {
         Known *k = &t->known.at[i];

@@ -145,6 +145,17 @@ static void substitute(Ctx *cx, Dim atom, Dim value)
     dim_replace_atom(atom, value);
 }
 
+/* e = 0 holds from here on, and replaces nothing. */
+static void learn_zero(Ctx *cx, Dim e)
+{
+    struct Dims *ds = dims_of(cx);
+    Dim minus = dim_difference(cx, e, dim_int(cx, 0));
+    vec_push(cx, &ds->facts, (Fact){ REL_LE, e });
+    if (minus)
+        vec_push(cx, &ds->facts, (Fact){ REL_LE, minus });
+    ds->learned++;
+}
+
 /* a == b where neither yes nor no is proven; `why` NULL: a fact, no input is pinned. */
 static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
 {
@@ -165,11 +176,7 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
             return false;
         substitute(cx, atom, value);
     } else {
-        Dim minus = dim_difference(cx, e, dim_int(cx, 0));
-        vec_push(cx, &ds->facts, (Fact){ REL_LE, e });
-        if (minus)
-            vec_push(cx, &ds->facts, (Fact){ REL_LE, minus });
-        ds->learned++;
+        learn_zero(cx, e);
     }
     return !ctx_failed(cx);
 }
@@ -238,6 +245,18 @@ bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b)
     if (le == UNKNOWN)
         learn(cx, dim_difference(cx, a, b));
     return le != NO;
+}
+
+bool dim_assume_same(Ctx *cx, Dim a, Dim b)
+{
+    if (!a || !b)
+        return false;
+    a = dim_now(a), b = dim_now(b);
+    Tri eq = dim_equal(cx, a, b);
+    Dim e = eq == UNKNOWN ? dim_difference(cx, a, b) : NULL;
+    if (e)
+        learn_zero(cx, e);
+    return eq != NO;
 }
 
 void dim_scope_open(Ctx *cx)
