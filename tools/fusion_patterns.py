@@ -179,7 +179,8 @@ def ranged(p, v):
     a = p.axis(len(s))
     n = s[a]
     how, count = p.pick(("torch.arange(%s.shape[%d])" % (v, a), n), ("torch.arange(%d)" % n, n), ("torch.arange(%d, -1, -1)" % (n - 1), n),
-                        ("torch.arange(0, %d, 2)" % n, (n + 1) // 2), ("torch.arange(-1, %d, -1)" % (-n - 1), n))
+                        ("torch.arange(0, %d, 2)" % n, (n + 1) // 2), ("torch.arange(-1, %d, -1)" % (-n - 1), n),
+                        ("torch.arange(%s.shape[%d] - 1, -1, -1)" % (v, a), n), ("(torch.arange(-%s.shape[%d], 0) + %d)" % (v, a, n), n))
     at = a % len(s)
     if how.startswith("torch.arange(-1"):
         how = "(%s + %d)" % (how, n)                                        # PyTorch takes no negative numbers in index_select

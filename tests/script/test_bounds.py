@@ -58,3 +58,14 @@ def test_more_groups_of_rows_than_sizes_can_be_added(tmp_path):
     torch.manual_seed(5)
     runs = [(torch.randn(n, 4), torch.randint(0, 2, (300,)).cumsum(0).clamp(max=n).index_fill(0, torch.tensor([299]), n).to(torch.int32)) for n in (200, 120)]
     same(Experts(), tmp_path, runs, "-i", "x:float32[N,4]", "-i", "ends:int32[300]")
+
+
+class Counted(nn.Module):
+    """Rows by ranges of which a bound lies below 0."""
+    def forward(self, x):
+        n = x.size(0)
+        return x[torch.arange(n - 1, -1, -1)], x[torch.arange(-n, 0)], x[:, torch.arange(-1, x.size(1) - 1)], x[torch.arange(n // 2, n, 2)]
+
+
+def test_rows_by_a_range_of_numbers_below_zero(tmp_path):
+    same(Counted(), tmp_path, [(torch.rand(n, 3),) for n in (4, 1, 0, 7)], "-i", "x:float32[N,M]")

@@ -31,6 +31,7 @@ Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
 Verdict legal_bitwise(Legal *l, Node *n, Ox *out);
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
 Verdict legal_einsum(Legal *l, Node *n, Ox *out);
+Verdict legal_gather(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out);
 Verdict legal_gather_nd(Legal *l, Node *n, Ox *out);
 Verdict legal_max_pool(Legal *l, Node *n, Ox *out);

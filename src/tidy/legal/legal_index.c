@@ -194,6 +194,35 @@ static Ox dynamic_places(Graph *g, Ox x, Ox index, int axis, Ox *stride_of_axis)
     return at;
 }
 
+/* ---- picking ---- */
+
+/* Is this bound of a Range known to be no less than 0? */
+static bool never_negative(Ctx *cx, Ox bound)
+{
+    const Dim *item;
+    int64_t n;
+    return ox_items(bound, &item, &n) && n == 1 && dim_le(cx, dim_int(cx, 0), item[0]) == YES;
+}
+
+/* Gather by a Range: ONNX Runtime 1.31's GatherToSliceFusion makes it a Slice of the same bounds,
+ * where one below 0 counts from the end (x[arange(n - 1, -1, -1)] becomes nothing). It does not
+ * look through a Neg, so a Range that may have such bounds counts with the other sign. */
+Verdict legal_gather(Legal *l, Node *n, Ox *out)
+{
+    Graph *g = n->graph;
+    Ox index = n->in[1], bound[3];
+    if (!l->ort || index->kind != OX_NODE || !node_is(index->node, "Range"))
+        return AS_IT_IS;
+    const Node *range = index->node;
+    if (never_negative(l->cx, range->in[0]) && never_negative(l->cx, range->in[1]))
+        return AS_IT_IS;
+    for (int i = 0; i < 3; i++)
+        bound[i] = ox_g(g, "Neg", range->in[i]);
+    Ox places = ox_g(g, "Neg", ox_g(g, "Range", bound[0], bound[1], bound[2]));
+    out[0] = ox_g_with(g, "Gather", INPUTS(n->in[0], places), INT("axis", node_int(n, "axis", 0)));
+    return ox_ok(out[0]) ? CHANGED : REFUSED;
+}
+
 /* GatherElements before 11 is a Gather of x as one flat axis. Where all sizes are known the
  * coordinates along the other axes are a constant. */
 Verdict legal_gather_elements(Legal *l, Node *n, Ox *out)

@@ -521,6 +521,7 @@ static const LegalOp legal_ops[] = {
     { "Div", ONNX_LAST_TARGET + 1, legal_div },
     { "Einsum", 12, legal_einsum },
     { "Equal", 13, legal_equal },
+    { "Gather", ONNX_LAST_TARGET + 1, legal_gather },
     { "GatherElements", 11, legal_gather_elements },
     { "GatherND", 11, legal_gather_nd },
     { "Greater", 13, legal_comparison },
