@@ -457,6 +457,12 @@ Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n)
     return one_element ? number_as(op, v, t) : number_stored(op, v, t);
 }
 
+Ox widened(Op *op, Ox x)
+{
+    bool half = ox_ok(x) && (ox_dtype(x) == DT_FLOAT16 || ox_dtype(x) == DT_BFLOAT16);
+    return half ? ox_cast(op->g, x, DT_FLOAT) : x;
+}
+
 /* See ops.h. A symbolic number becomes a value of the graph, cast to t. */
 Ox number_as(Op *op, Value v, DType t)
 {

@@ -419,6 +419,14 @@ static bool fits_memory_format(Op *op)
              volume ? "_3d" : "");
 }
 
+/* v, which was computed in a wider type than PyTorch's result has, in that type. */
+static Value narrowed(Op *op, Value v)
+{
+    if (!op->narrow || v.tag != V_TENSOR || !val_ok(v))
+        return v;
+    return val_tensor(op->cx, ox_cast(op->g, tensor_read(op->g, v.t), op->narrow));
+}
+
 /* The call's result before it is written anywhere: kinds checked, arguments promoted, then the row
  * or the rule. */
 static Value run(Op *op, const Candidate *c, CallForm form)
@@ -435,7 +443,7 @@ static Value run(Op *op, const Candidate *c, CallForm form)
         return val_poison();
     Value v = c->rule ? run_rule(op) : run_row(op, form);
     fail_types_are_given(op->cx);
-    return v;
+    return narrowed(op, v);
 }
 
 /* ---- in-place and out= ---- */

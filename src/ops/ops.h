@@ -83,8 +83,10 @@ struct OpRow {
 
 /* promote columns: default(a, b, ..)  the common type of these; int-to-float(a, ..)  the same, ints
  * and bools become float32; always-bool(a, ..)  common type in, bool out; bool-to-long(a)  bool
- * becomes int64 (sum, prod); complex-to-float(a). A name may be a Tensor, Scalar, Scalar? or
- * Tensor[]: afterwards arg() gives each as a tensor of the common type.
+ * becomes int64 (sum, prod); complex-to-float(a). "wide" before one: where float16 cannot hold the
+ * second operand, a number, the operator computes in float32 and its result is rounded. A name may
+ * be a Tensor, Scalar, Scalar? or Tensor[]: afterwards arg() gives each as a tensor of the common
+ * type.
  *
  * A row is a form to fill in: the columns in brackets, then the schema line, then by name what else
  * is known of the operator:
@@ -209,6 +211,7 @@ struct Op {
     Ox *promoted;                /* by parameter index; NULL where not promoted */
     struct OxVec *promoted_list; /* of Tensor[] parameters, by index */
     DType common;                /* after promotion; DT_NONE when the row has none */
+    DType narrow;  /* what the result is rounded to where `common` is wider; DT_NONE: it is not */
     Ox base;       /* of a view that is read or written again: its first argument's present value */
     bool in_place; /* of an EACH row, which writes by itself: the call is of the form `add_` */
     Type expect[4]; /* the types that the file records for the results (pt2, traces) */
@@ -302,6 +305,9 @@ Ox number_stored(Op *op, Value v, DType t);
 /* The number that fills a tensor of these dims: number_stored(), except that PyTorch lets half
  * precision overflow in a tensor of one element. */
 Ox number_filling(Op *op, Value v, DType t, const Dim *dims, size_t n);
+/* x in the type in which PyTorch's kernels compute: float32 for float16 and bfloat16, whose squares
+ * and sums soon leave their range. */
+Ox widened(Op *op, Ox x);
 
 /* fail() and the poison value. */
 #define op_fail(op, code, ...) (fail((op)->cx, (code), __VA_ARGS__), POISON)

@@ -7,6 +7,8 @@
 #include "ops/internal.h"
 #include "value/walk.h"
 
+#include <math.h>
+
 typedef enum { CAT_NONE, CAT_BOOL, CAT_INT, CAT_FLOAT, CAT_COMPLEX } Category;
 
 static Category category(DType t)
@@ -343,6 +345,44 @@ static DType asked_dtype(Op *op)
     return arg_dtype(op, "dtype", DT_NONE);
 }
 
+/* "wide default(..)" -> "default(..)", and whether it was wide. */
+static const char *without_wide(const char *column, bool *wide)
+{
+    *wide = strncmp(column, "wide ", 5) == 0;
+    return *wide ? column + 5 : column;
+}
+
+/* Does float16 hold every size that this may be, without rounding? */
+static bool is_small_size(Op *op, Dim d)
+{
+    int64_t least, most;
+    dim_range(op->cx, d, &least, &most);
+    return least >= -2048 && most <= 2048;
+}
+
+/* May float16 be no place for this number: is it infinite there, of fewer digits, or not known? */
+static bool leaves_float16(Op *op, Value v)
+{
+    double number = 0;
+    switch (v.tag) {
+    case V_FLOAT:    number = v.f; break;
+    case V_INT:      number = (double)v.i; break;
+    case V_SYMINT:   return !is_small_size(op, v.dim);
+    case V_SYMFLOAT: return true;
+    case V_TENSOR:   {
+        Type t = tensor_type(v.t);
+        if (t->rank != 0 || t->dtype == DT_FLOAT16 || t->dtype == DT_BOOL)
+            return false;
+        if (!ox_known_scalar(op->g, tensor_read(op->g, v.t), &number))
+            return true;
+        break;
+    }
+    default: return false;
+    }
+    double size = fabs(number);
+    return isfinite(size) && (size >= 65520 || (size > 0 && size < 0x1p-14));
+}
+
 /* What a column makes of the common type t: int-to-float(..) of int64 gives float32. */
 static DType column_type(Ctx *cx, const char *column, DType t)
 {
@@ -360,11 +400,13 @@ bool column_check(Ctx *cx, const Schema *s, const char *column, Str place)
 {
     static const char *const names[] = { "default", "int-to-float", "always-bool", "bool-to-long",
                                          "complex-to-float" };
-    const char *p = strchr(column, '(');
-    size_t n = p ? (size_t)(p - column) : 0;
+    bool wide;
+    const char *kind = without_wide(column, &wide);
+    const char *p = strchr(kind, '(');
+    size_t n = p ? (size_t)(p - kind) : 0;
     bool known = false;
     for (size_t i = 0; i < COUNT(names); i++)
-        known |= n == strlen(names[i]) && strncmp(column, names[i], n) == 0;
+        known |= n == strlen(names[i]) && strncmp(kind, names[i], n) == 0;
     if (!known || column[strlen(column) - 1] != ')')
         return fail(cx, E_USAGE,
                     "%s: 'promote %s' is none of default(..), int-to-float(..), always-bool(..), "
@@ -390,6 +432,16 @@ static bool promote_one(Op *op, int i)
     return op->promoted[i] != POISON;
 }
 
+/* The type in which the operator computes: float32 where a wide column's second operand is a number
+ * that float16 cannot hold. op->narrow is then what its result is rounded to. */
+static DType computing_type(Op *op, DType t, bool wide, const int *params, int n)
+{
+    if (!wide || t != DT_FLOAT16 || n < 2 || !leaves_float16(op, op->call->arg[params[1]]))
+        return t;
+    op->narrow = t;
+    return DT_FLOAT;
+}
+
 /* See internal.h. default(self, other) of an int32 tensor and 0.5: the common type is float32, and
  * op->promoted has a Cast of self and a constant. A user's rule may name any number of
  * parameters, so their list is allocated. */
@@ -397,6 +449,8 @@ bool promote_args(Op *op, const char *column)
 {
     const Schema *s = op->call->schema;
     int n = 0;
+    bool wide;
+    const char *kind = without_wide(column, &wide);
     Groups groups = { 0 };
     int *params = new_array(op->cx, int, strlen(column));
     if (!params || !column_params(op, column, params, &n))
@@ -407,7 +461,9 @@ bool promote_args(Op *op, const char *column)
     DType common = asked;
     if (!asked && !common_operands(op->cx, groups, &common))
         return false;
-    op->common = asked ? asked : column_type(op->cx, column, common);
+    op->common = asked ? asked : column_type(op->cx, kind, common);
+    if (!asked)
+        op->common = computing_type(op, op->common, wide, params, n);
     op->promoted = new_array(op->cx, Ox, s->n_param + 1);
     op->promoted_list = new_array(op->cx, Oxs, s->n_param + 1);
     if (!op->promoted || !op->promoted_list || ctx_failed(op->cx))

@@ -103,7 +103,7 @@ static Ox lower_isin(Op *op)
 static Ox nothing_of_ints(Op *op) { return ox_ints(op->g, NULL, 0); }
 
 /* bfloat16, which ONNX's Unique and Compress do not take, as float32, which holds its numbers. */
-static Ox widened(Op *op, Ox x)
+static Ox without_bfloat16(Op *op, Ox x)
 {
     return ox_dtype(x) == DT_BFLOAT16 ? ox_cast(op->g, x, DT_FLOAT) : x;
 }
@@ -112,7 +112,7 @@ static Ox widened(Op *op, Ox x)
 static bool sorted_unique(Op *op, Ox x, int axis, Ox out[3])
 {
     Ox made[4];
-    Ox taken = ox_dtype(x) == DT_BOOL ? ox_cast(op->g, x, DT_INT8) : widened(op, x);
+    Ox taken = ox_dtype(x) == DT_BOOL ? ox_cast(op->g, x, DT_INT8) : without_bfloat16(op, x);
     if (!ox_make_n(op->g, "Unique", INPUTS(taken), ATTRS(axis < 0 ? NO_ATTR : INT("axis", axis)),
                    made, 4))
         return false;
@@ -218,7 +218,7 @@ static Ox run_lengths(Op *op, Ox starts, Dim size)
 static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
 {
     DType t = ox_dtype(x);
-    x = widened(op, x);
+    x = without_bfloat16(op, x);
     Ox starts = starts_run(op, x, axis);
     Ox none = nothing_of_ints(op);
     Ox first = ox_with(op, "Compress", INPUTS(x, starts), INT("axis", axis));

@@ -40,9 +40,11 @@ static Ox inverse_root(Op *op, Ox v, double eps)
     return ox(op, "Reciprocal", root);
 }
 
-/* Mean and variance over some axes; the variance is divided by n, not n - 1. */
+/* Mean and variance over some axes, in the type in which PyTorch computes; the variance is divided
+ * by n, not n - 1. */
 static void moments(Op *op, Ox x, Ox axes, bool keep, Ox *mean, Ox *var)
 {
+    x = widened(op, x);
     Ox middle = ox_with(op, "ReduceMean", INPUTS(x, axes), INT("keepdims", 1));
     Ox away = ox(op, "Sub", x, middle);
     Ox square = ox(op, "Mul", away, away);
@@ -104,7 +106,7 @@ static Ox by_batch_stats(Op *op, Norm *n)
 {
     int64_t at[MAX_RANK];
     Ox mean, var;
-    Ox x = to_type_of(op, n->x, n->weight);
+    Ox x = widened(op, to_type_of(op, n->x, n->weight));
     size_t count = 0;
     for (int i = 0; i < n->rank; i++)
         if (i != 1)
@@ -117,11 +119,11 @@ static Ox by_batch_stats(Op *op, Norm *n)
     Ox y = ox(op, "Mul", away, by);
     if (n->weight) {
         Ox w = per_channel(op, n->weight, n->rank);
-        y = ox(op, "Mul", y, w);
+        y = ox(op, "Mul", y, widened(op, w));
     }
     if (n->bias) {
         Ox b = per_channel(op, n->bias, n->rank);
-        y = ox(op, "Add", y, b);
+        y = ox(op, "Add", y, widened(op, b));
     }
     return back_to(op, y, ox_dtype(n->x));
 }
@@ -253,9 +255,10 @@ static Ox lower_batch_norm(Op *op)
 /* The type of batch statistics: that of the parameters, which autocast keeps at float32. */
 static DType statistics_type(Op *op, Ox y)
 {
-    Ox weight = arg_opt(op, "weight");
-    Ox mean = weight ? weight : arg_opt(op, "running_mean");
-    return ox_dtype(mean ? mean : y);
+    Ox given = arg_opt(op, "weight");
+    if (!given && has_param(op, "running_mean"))
+        given = arg_opt(op, "running_mean");
+    return ox_dtype(given ? given : y);
 }
 
 /* -> out: what gradients need, the batch's mean and 1/deviation, [C]; empty where the running ones
@@ -263,8 +266,10 @@ static DType statistics_type(Op *op, Ox y)
 static void saved_stats(Op *op, Norm *n, bool batch, Ox out[2])
 {
     if (batch) {
-        out[0] = of_channels(op, n->batch_mean, n);
-        out[1] = of_channels(op, inverse_root(op, n->batch_var, n->eps), n);
+        DType t = statistics_type(op, n->x);
+        Ox by = inverse_root(op, n->batch_var, n->eps);
+        out[0] = of_channels(op, back_to(op, n->batch_mean, t), n);
+        out[1] = of_channels(op, back_to(op, by, t), n);
     } else {
         out[0] = empty_of(op, statistics_type(op, n->x));
         out[1] = empty_of(op, statistics_type(op, n->x));
@@ -421,7 +426,7 @@ static Ox lower_group_norm(Op *op)
 static Value lower_native_group_norm(Op *op)
 {
     Norm n;
-    Ox out[3], var;
+    Ox out[3], mean, var;
     int64_t groups = arg_int(op, "group");
     if (!norm_args(op, &n, 2))
         return val_poison();
@@ -434,8 +439,9 @@ static Value lower_native_group_norm(Op *op)
     if (!dim_divide(op->cx, rest, parts, &each))
         each = dim_floordiv(op->cx, rest, parts);
     Ox split = reshape_to(op, n.x, (const Dim[]){ ox_dim(n.x, 0), parts, each }, 3);
-    moments(op, split, ints(op, 2), false, &out[1], &var);
-    out[2] = inverse_root(op, var, n.eps);
+    moments(op, split, ints(op, 2), false, &mean, &var);
+    out[1] = back_to(op, mean, ox_dtype(n.x));
+    out[2] = back_to(op, inverse_root(op, var, n.eps), ox_dtype(n.x));
     return result_tuple(op, out, 3);
 }
 
@@ -525,15 +531,16 @@ static Value lower_native_layer_norm(Op *op)
     Ox x = arg(op, "input");
     Ox weight = arg_opt(op, "weight");
     Ox bias = arg_opt(op, "bias");
-    Ox out[3], var;
+    Ox out[3], mean, var;
     Dims shape = arg_dims(op, "normalized_shape");
     double eps = arg_float(op, "eps");
     int axis;
     if (!normalized_axis(op, x, shape, &axis))
         return val_poison();
     out[0] = layer_norm(op, x, shape, axis, weight, bias, eps);
-    moments(op, x, last_axes(op, axis, ox_rank(x)), true, &out[1], &var);
-    out[2] = inverse_root(op, var, eps);
+    moments(op, x, last_axes(op, axis, ox_rank(x)), true, &mean, &var);
+    out[1] = back_to(op, mean, ox_dtype(x));
+    out[2] = back_to(op, inverse_root(op, var, eps), ox_dtype(x));
     return result_tuple(op, out, 3);
 }
 
@@ -601,10 +608,11 @@ static Value lower_fused_rms_norm(Op *op)
     if (!normalized_axis(op, x, shape, &axis))
         return val_poison();
     out[0] = rms_norm(op, x, shape, axis, eps);
-    Ox square = ox(op, "Mul", x, x);
+    Ox wide = widened(op, x);
+    Ox square = ox(op, "Mul", wide, wide);
     Ox axes = last_axes(op, axis, ox_rank(x));
     Ox mean = ox_with(op, "ReduceMean", INPUTS(square, axes), INT("keepdims", 1));
-    out[1] = inverse_root(op, mean, eps);
+    out[1] = back_to(op, inverse_root(op, mean, eps), ox_dtype(x));
     return result_tuple(op, out, 2);
 }
 

@@ -114,12 +114,8 @@ static Ox norm_over(Op *op, Ox x, double p, const Axes *axes, bool keep)
         return POISON;
     if (p == 1 || p == 2)
         return reduce(op, p == 1 ? "ReduceL1" : "ReduceL2", x, axes, keep);
-    DType t = ox_dtype(x);
-    if (t != DT_FLOAT16 && t != DT_BFLOAT16)
-        return general_norm(op, x, p, axes, keep);
-    Ox wide = ox_cast(op->g, x, DT_FLOAT); /* as PyTorch: powers leave the range of 16 bits */
-    Ox norm = general_norm(op, wide, p, axes, keep);
-    return ox_cast(op->g, norm, t);
+    Ox norm = general_norm(op, widened(op, x), p, axes, keep);
+    return ox_cast(op->g, norm, ox_dtype(x));
 }
 
 /* row->text names the parameter that is p; NULL: the Frobenius norm */

@@ -456,7 +456,8 @@ static bool complex_variance(Op *op, Ox x, const Axes *axes, bool keep, double l
     return ox_ok(*var);
 }
 
-/* The variance of argument `self` over argument `dim`, and its mean unless mean is NULL. */
+/* The variance of argument `self` over argument `dim`, in the type in which PyTorch computes it,
+ * and the mean unless mean is NULL. */
 static bool variance(Op *op, Ox *var, Ox *mean)
 {
     Ox x = arg(op, "self");
@@ -469,16 +470,28 @@ static bool variance(Op *op, Ox *var, Ox *mean)
         return complex_variance(op, x, &axes, keep, less, var, mean);
     if (!dtype_is_float(ox_dtype(x)))
         return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
-    return real_variance(op, x, &axes, keep, less, var, mean);
+    if (!real_variance(op, widened(op, x), &axes, keep, less, var, mean))
+        return false;
+    if (mean)
+        *mean = ox_cast(op->g, *mean, ox_dtype(x));
+    return true;
 }
 
-/* var and std; row->datum: 1 takes the root */
+/* The result of that type for a variance; row->datum: 1 takes its root. */
+static Ox spread(Op *op, Ox var)
+{
+    Ox wide = op->row->datum ? ox(op, "Sqrt", var) : var;
+    DType t = ox_dtype(arg(op, "self"));
+    return dtype_is_float(t) && ox_ok(wide) ? ox_cast(op->g, wide, t) : wide;
+}
+
+/* var and std */
 static Ox lower_var(Op *op)
 {
     Ox var;
     if (!variance(op, &var, NULL))
         return POISON;
-    return op->row->datum ? ox(op, "Sqrt", var) : var;
+    return spread(op, var);
 }
 
 static Value lower_var_mean(Op *op)
@@ -486,8 +499,7 @@ static Value lower_var_mean(Op *op)
     Ox out[2];
     if (!variance(op, &out[0], &out[1]))
         return val_poison();
-    if (op->row->datum)
-        out[0] = ox(op, "Sqrt", out[0]);
+    out[0] = spread(op, out[0]);
     return result_tuple(op, out, 2);
 }
 
