@@ -626,6 +626,30 @@ def test_two_uses_of_a_weight_share_its_codes(tmp_path):
             assert error(got[0], net(a, b)) <= 0.3
 
 
+def test_weights_that_branches_and_loops_take(tmp_path):
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = torch.nn.Linear(128, 64), torch.nn.Linear(128, 64, bias=False), torch.nn.Linear(64, 64)
+
+        def forward(self, x, steps: int):
+            if bool(x.sum() > 0):
+                y = self.a(x)
+            else:
+                y = self.b(x) + self.a(-x)
+            for _ in range(steps):
+                y = torch.tanh(self.c(y))
+            return y
+    torch.manual_seed(3)
+    net, path, out = Net().eval(), tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.script(net), str(path))
+    for options in ALL[2:]:
+        oracle.converted(path, out, "-i", "x:float32[2,128]", "-i", "steps:int64[]", *options)
+        for x in (torch.rand(2, 128), -torch.rand(2, 128)):
+            for got in run(out, x.numpy(), numpy.array(3)):
+                assert error(got[0], net(x, 3)) <= 0.3
+
+
 def test_what_is_not_finite_makes_its_block_nan(tmp_path):
     net = torch.nn.Linear(128, 64, bias=False).eval()
     with torch.no_grad():

@@ -120,11 +120,14 @@ static const Coded *coded(Rewrite *rw, Map *known, const void *key, const Blocks
 
 /* ---- products ---- */
 
-/* The matrix k, [K, N] as MatMul has it, dequantised. NULL: it stays as it is. */
-static Ox product_weight(Rewrite *rw, Graph *g, Matrix m)
+/* The matrix k, [K, N] as MatMul has it, dequantised. NULL: it stays as it is. Codes and node are
+ * the root graph's, also for a product in a branch or a loop: ONNX Runtime 1.31 looks for the codes
+ * in the graph of the node, and does not load a model where they are in another one. */
+static Ox product_weight(Rewrite *rw, Matrix m)
 {
     const Const *k = m.k;
     Quantise *q = quantise_of(rw);
+    Graph *g = q->root;
     Blocks *b = blocks_of(rw->cx, k, 1, q->bits, q->blocks ? q->block : 0, q->last);
     if (!b)
         return POISON;
@@ -187,7 +190,7 @@ static Ox product(Rewrite *rw, Node *n, Ox x, Matrix m)
     const Quantise *q = quantise_of(rw);
     if (q->fuse)
         return ox_rank(x) >= 2 ? fused_product(rw, n, x, m) : NULL;
-    Ox w = product_weight(rw, n->graph, m);
+    Ox w = product_weight(rw, m);
     return w && ox_ok(w) ? ox_g(n->graph, "MatMul", x, w) : w;
 }
 
