@@ -80,6 +80,8 @@ static bool fuse_norm(Rewrite *rw, Node *n)
         return true;
     Ox out[4];
     Ox old = n->in[0];
+    if (old->graph != n->graph && !used_once(rw, old))
+        return true; /* what a branch makes the graph around it cannot read */
     const Type unknown = type_tensor(rw->cx, DT_FLOAT, -1, NULL);
     const Type types[] = { n->out[0]->type, unknown, unknown, old->type };
     Attr epsilon = FLOAT("epsilon", node_float(n, "epsilon", 1e-5));

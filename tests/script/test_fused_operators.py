@@ -25,6 +25,24 @@ class Residual(nn.Module):
         return self.last(x + y), x
 
 
+class InBranches(nn.Module):
+    """Norms in a branch and in a loop, of a sum that is read behind them too."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.norm = nn.LayerNorm(8)
+
+    def forward(self, x: Tensor, y: Tensor):
+        t = x + y
+        r = t * 2
+        if bool(x.sum() > 0):
+            r = self.norm(t)
+        for _ in range(x.size(1)):
+            r = r * 0.5 + self.norm(t)
+        return r + t * 3
+
+
 class Root(nn.Module):
     """RMSNorm as language models write it; the first has no sum before it."""
 
@@ -162,6 +180,7 @@ class Sums(Attention):
 
 NETS = {
     Residual: {"SkipLayerNormalization": 2, "BiasGelu": 1},
+    InBranches: {},
     Root: {"SkipSimplifiedLayerNormalization": 1},
     Broadcast: {},
     Rotary: {"RotaryEmbedding": 1},
