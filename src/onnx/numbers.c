@@ -282,12 +282,21 @@ Ox ox_dims(Graph *g, const Dim *d, size_t n)
 
 Ox ox_dim_value(Graph *g, Dim d) { return d ? ox_of_items(g, DT_INT64, 0, &d, 1) : POISON; }
 
+/* The floats of 8 bits in which PyTorch 2.13 has infinity, or not-a-number, for what is too large;
+ * in float8_e4m3fn it has the largest number, as ONNX has by default. */
+static bool overflows(DType t)
+{
+    return t == DT_FLOAT8E5M2 || t == DT_FLOAT8E4M3FNUZ || t == DT_FLOAT8E5M2FNUZ;
+}
+
 Ox ox_cast(Graph *g, Ox v, DType to)
 {
     if (!ox_ok(v) || ox_dtype(v) == to)
         return v;
     if (dtype_is_complex(to) || dtype_is_complex(ox_dtype(v)))
         return ox_cast_complex(g, v, to);
+    if (overflows(to))
+        return ox_g_with(g, "Cast", INPUTS(v), INT("saturate", 0), INT("to", to));
     return ox_g_with(g, "Cast", INPUTS(v), INT("to", to));
 }
 

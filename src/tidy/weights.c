@@ -326,6 +326,9 @@ static bool may_fold(Rewrite *rw, const Node *n)
     return true;
 }
 
+/* Is t a float of 8 bits or a type of less than a byte, which no fold turns into numbers? */
+static bool is_coded(DType t) { return dtype_bits(t) < (dtype_is_float(t) ? 16 : 8); }
+
 /* Can n be computed by its fold? For some operators this depends on the values: a division by 0,
  * or -inf as an integer, has no result. These are tried, up to a million elements; for larger
  * weights the operator stays a node, since a recipe runs while the file is written, when it is
@@ -341,7 +344,9 @@ static bool computes(Ctx *cx, Node *n)
             node_is(n, "LayerNormalization");
         bool whole = dtype_is_int(ox_dtype(n->out[0]));
         bool cut = node_is(n, "Cast") && dtype_is_float(ox_dtype(n->in[0]));
-        bool open = some_forms ||
+        bool coded = node_is(n, "Cast") &&
+            (is_coded(ox_dtype(n->in[0])) || is_coded(ox_dtype(n->out[0])));
+        bool open = some_forms || coded ||
             (whole && (cut || node_is(n, "Div") || node_is(n, "Mod") || node_is(n, "Pow")));
         if (!open || numel > MOST_TRIED)
             return !open;

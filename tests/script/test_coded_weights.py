@@ -243,3 +243,30 @@ def test_codes_for_a_cpu_are_refused(tmp_path):
     torch.export.save(torch.export.export(Packed(), (torch.randn(2, 64),)), str(tmp_path / "model.pt2"))
     done = subprocess.run([oracle.PROGRAM, "check", str(tmp_path / "model.pt2")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert done.returncode == 1 and "laid out for the processor that packed it" in done.stdout
+
+
+class Float8(torch.nn.Module):
+    def __init__(self, dtype):
+        super().__init__()
+        self.register_buffer("weight", torch.randn(64, 80).to(dtype))
+
+    def forward(self, x):
+        return x @ self.weight.to(torch.float32), x.to(self.weight.dtype).to(torch.float32)
+
+
+@pytest.mark.parametrize("kind", ["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"])
+def test_floats_of_8_bits(kind, tmp_path):
+    """A weight of more elements than are computed ahead, and numbers that are too large."""
+    torch.manual_seed(2)
+    net, path, out = Float8(getattr(torch, "float8_" + kind)), tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.script(net), str(path))
+    x = torch.randn(2, 64)
+    x[0, :4] = torch.tensor([1e6, -70000, float("inf"), float("nan")])
+    x[1, 0] = 300
+    oracle.converted(path, out, "-i", "x:float32[N,64]", "--opset", "19")
+    for level in LEVELS:
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = level
+        got = onnxruntime.InferenceSession(str(out), options).run(None, {"x": x.numpy()})
+        for a, b in zip(got, net(x)):
+            numpy.testing.assert_allclose(a, b.numpy(), rtol=1e-5, atol=1e-5)
