@@ -532,7 +532,14 @@ class ComparesSizesNot(torch.nn.Module):
         return x - 1
 
 
-@pytest.mark.parametrize("model", [ComparesSizes, ComparesSizesNot])
+class SameSize(torch.nn.Module):
+    def forward(self, x, y):
+        if x.is_same_size(y):
+            return x + y
+        return x * 2
+
+
+@pytest.mark.parametrize("model", [ComparesSizes, ComparesSizesNot, SameSize])
 def test_sizes_that_are_compared_whole(model, tmp_path):
     """Each pair of sizes that may differ is asked in the model: one If for all."""
     runs = [(torch.randn(2, 3), torch.randn(*s)) for s in ((2, 3), (1, 3), (2, 1), (4, 5))]

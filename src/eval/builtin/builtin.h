@@ -97,5 +97,7 @@ Ox double_of(Graph *g, Value v); /* any real number or bool as a 0-d double */
 MUST_USE bool float_of_operator(Builtin *b, const char *operator_name, Value *out);
 /* a < b of two values that can be ordered; *known false for others. */
 bool less_than(Value a, Value b, bool *known);
+/* Are x and y equal? *out is a bool, or for lists that hold sizes a relation of them. */
+MUST_USE bool equal_values(Builtin *b, Value x, Value y, Value *out);
 
 #endif

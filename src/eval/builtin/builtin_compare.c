@@ -148,19 +148,21 @@ static bool equal_symbolic_lists(Builtin *b, const List *x, const List *y, Value
     return !ctx_failed(b->cx);
 }
 
+bool equal_values(Builtin *b, Value x, Value y, Value *out)
+{
+    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(b->cx, x) || has_symbolic(b->cx, y)))
+        return equal_symbolic_lists(b, x.list, y.list, out);
+    *out = val_bool(val_equal(b->cx, x, y));
+    return true;
+}
+
 static bool same_value(Builtin *b, Value *out)
 {
-    Value x = b->arg[0].v;
-    Value y = b->arg[1].v;
-    bool differ = b->row->datum == CMP_NE;
-    if (x.tag == V_LIST && y.tag == V_LIST && (has_symbolic(b->cx, x) || has_symbolic(b->cx, y))) {
-        if (!equal_symbolic_lists(b, x.list, y.list, out))
-            return false;
-        *out = differ ? val_not(b->g, *out) : *out;
-        return !ctx_failed(b->cx);
-    }
-    *out = val_bool(val_equal(b->cx, x, y) != differ);
-    return true;
+    if (!equal_values(b, b->arg[0].v, b->arg[1].v, out))
+        return false;
+    if (b->row->datum == CMP_NE)
+        *out = val_not(b->g, *out);
+    return !ctx_failed(b->cx);
 }
 
 static bool same_device(Builtin *b, Value *out)

@@ -137,8 +137,7 @@ static bool same_size(Builtin *b, Value *out)
     other.arg = b->arg + 1;
     if (!size_list(&one, &x) || !size_list(&other, &y))
         return false;
-    *out = val_bool(val_equal(b->cx, x, y));
-    return true;
+    return equal_values(b, x, y, out);
 }
 
 /* ---- element type ---- */

@@ -42,8 +42,9 @@ static Ox mean_of(Op *op, Ox x)
         return ox_with(op, "ReduceMean", INPUTS(x), INT("keepdims", 0));
     Ox count = ox_rank(x) < 0 ? ox(op, "Size", x)
                               : ox_dim_value(op->g, type_numel(op->cx, x->type));
-    Ox sum = sum_of(op, x);
-    return ox(op, "Div", sum, ox_cast(op->g, count, ox_dtype(x)));
+    Ox sum = sum_of(op, widened(op, x));
+    Ox mean = ox(op, "Div", sum, ox_cast(op->g, count, ox_dtype(sum)));
+    return ox_cast(op->g, mean, ox_dtype(x));
 }
 
 static Ox reduced(Op *op, Ox each)
@@ -104,6 +105,13 @@ static Ox lower_smooth_l1(Op *op)
     return reduced(op, ox(op, "Where", near, square, line));
 }
 
+/* The reduction of `each` in self's type, whatever target's is. */
+static Ox reduced_as_input(Op *op, Ox each)
+{
+    DType own = tensor_type(arg_tensor(op, "self"))->dtype;
+    return ox_ok(each) ? reduced(op, ox_cast(op->g, each, own)) : POISON;
+}
+
 /* d^2 / 2 up to delta, delta (d - delta / 2) beyond */
 static Ox lower_huber(Op *op)
 {
@@ -114,11 +122,7 @@ static Ox lower_huber(Op *op)
     Ox near = ox(op, "LessOrEqual", d, number_like(op, delta, d));
     Ox square = mul(op, ox(op, "Mul", d, d), 0.5);
     Ox line = mul(op, add(op, d, -0.5 * delta), delta);
-    Ox each = ox(op, "Where", near, square, line);
-    if (!ox_ok(each))
-        return POISON;
-    DType own = tensor_type(arg_tensor(op, "self"))->dtype; /* whatever target's is */
-    return reduced(op, ox_cast(op->g, each, own));
+    return reduced_as_input(op, ox(op, "Where", near, square, line));
 }
 
 /* ---- of probabilities ---- */
@@ -238,7 +242,7 @@ static Ox lower_soft_margin(Op *op)
     if (!need_output(op, x, t))
         return POISON;
     Ox power = ox(op, "Exp", ox(op, "Neg", ox(op, "Mul", t, x)));
-    return reduced(op, log1p_of(op, power));
+    return reduced_as_input(op, log1p_of(op, power));
 }
 
 /* max(0, margin - t (a - b)). Of ints t (a - b) is an int, which wraps round; only the sum with the
