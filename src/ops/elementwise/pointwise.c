@@ -888,11 +888,13 @@ static Ox lower_nan_to_num(Op *op)
 static Ox lower_round_decimals(Op *op)
 {
     Ox x = arg(op, "self");
+    Ox exact = widened(op, x);
     int64_t decimals = arg_int(op, "decimals");
-    Ox by = number_like(op, pow(10, fabs((double)decimals)), x);
-    Ox up = ox_make(op->g, decimals < 0 ? "Div" : "Mul", INPUTS(x, by), NULL, 0);
+    Ox by = number_like(op, pow(10, fabs((double)decimals)), exact);
+    Ox up = ox(op, decimals < 0 ? "Div" : "Mul", exact, by);
     Ox whole = ox(op, "Round", up);
-    return ox_make(op->g, decimals < 0 ? "Mul" : "Div", INPUTS(whole, by), NULL, 0);
+    Ox back = ox(op, decimals < 0 ? "Mul" : "Div", whole, by);
+    return ox_ok(x) ? ox_cast(op->g, back, ox_dtype(x)) : POISON;
 }
 
 #define BOTH "default(self, other)"

@@ -2,6 +2,8 @@
  * MatMul. */
 #include "ops/linalg/matrix.h"
 
+#include <math.h>
+
 /* ---- helpers ---- */
 
 static Ox transpose_last_two(Op *op, Ox x)
@@ -80,7 +82,14 @@ static bool is_no_double(Value v)
     return v.tag == V_SYMINT || v.tag == V_SYMFLOAT || v.tag == V_COMPLEX;
 }
 
-/* beta * c + alpha * product. With beta 0, c is left out, so that its NaNs do not count. */
+/* beta * c + scaled. With beta 0, c is left out, so that its NaNs do not count. */
+static Ox added_to(Op *op, Ox c, Ox scaled)
+{
+    double beta = arg_float(op, "beta");
+    return beta == 0 && ox_ok(c) ? scaled : each_add(op, times(op, beta, c), scaled);
+}
+
+/* beta * c + alpha * product */
 static Ox scaled_sum(Op *op, Ox c, Ox product)
 {
     Value a = arg_value(op, "alpha");
@@ -94,11 +103,16 @@ static Ox scaled_sum(Op *op, Ox c, Ox product)
     double beta = arg_float(op, "beta");
     if (ox_ok(product) && ox_dtype(product) == DT_BOOL && ox_ok(c))
         return sum_of_bools(op, c, product, beta != 0, alpha != 0);
-    Ox scaled = times(op, alpha, product);
-    if (beta == 0 && ox_ok(c))
-        return scaled;
-    Ox first = times(op, beta, c);
-    return each_add(op, first, scaled);
+    return added_to(op, c, times(op, alpha, product));
+}
+
+/* Is the factor of a product one that makes it small, of float16? PyTorch's kernels multiply by it
+ * before they round, where the product alone may be infinite: queries and keys of an attention. */
+static bool shrinks_float16(Op *op, Ox a)
+{
+    Value alpha = arg_value(op, "alpha");
+    bool shrinks = alpha.tag == V_FLOAT && alpha.f != 0 && fabs(alpha.f) < 1;
+    return shrinks && ox_ok(a) && ox_dtype(a) == DT_FLOAT16 && !is_no_double(arg_value(op, "beta"));
 }
 
 static bool rank_is(Op *op, Ox x, const char *what, int want)
@@ -277,6 +291,10 @@ static Ox lower_baddbmm(Op *op)
     if (!rank_is(op, a, "batch1", 3) || !rank_is(op, b, "batch2", 3) || !same_batches(op, a, b) ||
         !need_expand(op, c, (Dim[]){ ox_dim(a, 0), ox_dim(a, 1), ox_dim(b, 2) }, 3))
         return POISON;
+    if (shrinks_float16(op, a)) {
+        Ox small = times(op, arg_float(op, "alpha"), a);
+        return added_to(op, c, product_of(op, small, b));
+    }
     return scaled_sum(op, c, product_of(op, a, b));
 }
 

@@ -173,6 +173,15 @@ static Ox lower_cumsum(Op *op)
     return narrow ? ox_cast(op->g, sum, ox_dtype(x)) : sum;
 }
 
+/* What one state has become after every step, of x's type. As PyTorch's it is not rounded to
+ * float16 or bfloat16 from step to step. */
+static Ox running(Op *op, Ox x, int axis, double start, StepFn step)
+{
+    Ox kept = widened(op, x);
+    Running r = { .x = kept, .axis = axis, .start = { number_like(op, start, kept) }, .n = 1 };
+    return scan_axis(op, &r, step) ? ox_cast(op->g, r.out[0], ox_dtype(x)) : POISON;
+}
+
 static void multiply(Op *body, Ox x, Ox at, const Ox *state, Ox *next)
 {
     (void)at;
@@ -193,8 +202,7 @@ static Ox lower_cumprod(Op *op)
         Ox at = ox_int(op->g, axis);
         return ox(op, "CumProd", x, at);
     }
-    Running r = { .x = x, .axis = axis, .start = { number_like(op, 1, x) }, .n = 1 };
-    return scan_axis(op, &r, multiply) ? r.out[0] : POISON;
+    return running(op, x, axis, 1, multiply);
 }
 
 /* log(exp(a) + exp(b)) without overflow; two equal infinities stay as they are. */
@@ -236,9 +244,7 @@ static Ox lower_logcumsumexp(Op *op)
         return POISON;
     if (alone)
         return x;
-    Running r = { .x = x, .axis = axis, .start = { number_like(op, -INFINITY, x) }, .n = 1 };
-    StepFn step = ox_is_complex(x) ? add_complex_logs : add_logs;
-    return scan_axis(op, &r, step) ? r.out[0] : POISON;
+    return running(op, x, axis, -INFINITY, ox_is_complex(x) ? add_complex_logs : add_logs);
 }
 
 /* ---- extremes ---- */

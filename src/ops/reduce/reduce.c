@@ -334,10 +334,11 @@ static Ox lower_nanmean(Op *op)
             torch_dtype_name(ox_dtype(x)));
     Ox nan = ox(op, "IsNaN", x);
     Ox real = ox(op, "Not", nan);
-    Ox one = ox_cast(op->g, real, ox_dtype(x));
+    DType t = ox_dtype(x);
+    Ox one = ox_cast(op->g, real, t == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT);
     Ox sum = reduce(op, "ReduceSum", without_nan(op, x), &axes, keep);
-    Ox count = reduce(op, "ReduceSum", one, &axes, keep);
-    return ox(op, "Div", sum, count);
+    Ox count = reduce(op, "ReduceSum", one, &axes, keep); /* float16 counts no more than 2,048 */
+    return ox_cast(op->g, ox(op, "Div", widened(op, sum), count), t);
 }
 
 /* ---- which element is the extreme ---- */

@@ -42,8 +42,10 @@ static Ox number_of(Graph *g, Ox bits, int width, bool has_sign)
     if (has_sign && width < 64) /* of 64 bits the last one weighs -2^63 already */
         weight[width - 1] = -weight[width - 1];
     Ox ones = ox_cast(g, bits, DT_INT64);
-    Ox by = ox_ints(g, weight, (size_t)width);
-    return ox_g(g, "MatMul", ones, by); /* ONNX Runtime's ReduceSum adds up doubles */
+    const int64_t column[] = { width, 1 };
+    Ox by = ox_const(g, const_make(g->cx, DT_INT64, 2, column, weight));
+    Ox sum = ox_g(g, "MatMul", ones, by); /* ONNX Runtime's ReduceSum adds up doubles */
+    return ox_g(g, "Squeeze", sum, one_axis(g, -1));
 }
 
 /* Before 18: each number becomes its bits, a logical operator works on these, and the bits
