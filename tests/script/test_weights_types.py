@@ -461,6 +461,33 @@ def test_branches_and_loops(tmp_path):
                 assert error(got[0], net(x, n)) <= 16 * EPSILON[kind]
 
 
+class Timestep(torch.nn.Module):
+    """Angles of a time that is an input, as diffusion models take it, and places that are counted."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = torch.nn.Linear(64, 64)
+
+    def forward(self, t, n):
+        f = torch.exp(-9.2 * torch.arange(32, dtype=torch.float32) / 32)
+        a = t[:, None] * f[None]
+        angles = torch.cat((a.cos(), a.sin()), -1)
+        return angles, self.dense(angles), (torch.arange(3000.) < n).sum(1)
+
+
+@pytest.mark.parametrize("kind", sorted(EPSILON))
+def test_angles_and_counts_keep_their_digits(kind, tmp_path):
+    torch.manual_seed(4)
+    net, path, out = Timestep().eval(), tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.script(net), str(path))
+    oracle.converted(path, out, "-i", "t:float32[N]", "-i", "n:float32[N,1]", "--weights-type", kind)
+    t, n = torch.tensor([999., 0., 321.5]), torch.tensor([[2500.], [2049.], [257.]])
+    for got in run(out, t.numpy(), n.numpy()):
+        for a, b in zip(got, net(t, n)):
+            assert error(a, b) <= 16 * EPSILON[kind]
+        assert numpy.array_equal(got[2], [2500, 2049, 257])
+
+
 # ---- int8 and int4 ----
 
 FORMS = [("int8", 13, []), ("int8", 18, []), ("int8", 21, []), ("int8", 23, ["--weights-block", "64"]), ("int4", 21, []), ("int4", 23, []),

@@ -9,7 +9,8 @@
  *   - float32, where it is in the list below (sums, exponentials, and what counts places), where
  *     --float32 names it, or where an input is out of reach: a number too large or too small for
  *     the type, an integer as a float, and what was computed from those item by item; or where a
- *     batch norm behind a product has seen numbers that are too large;
+ *     batch norm behind a product has seen numbers that are too large; or where an input of the
+ *     model becomes an angle, as the timestep of a diffusion model does;
  *   - else the narrow type, where an input has it, is an input of the model, or is a large weight;
  *   - else float32: what follows from integers and small numbers alone, as rotary positions.
  *
@@ -115,6 +116,7 @@ typedef struct Halves {
     Map out_of_reach; /* float32 values that the narrow type may not hold */
     Map reach;        /* Const -> Reach of its elements */
     Map overflows;    /* nodes whose results a batch norm behind them says are out of reach */
+    Map angles;       /* nodes between an input of the model and its sine or cosine */
     Map constants;    /* Const -> its narrow form */
     Map kept;         /* operator name -> how many nodes stay float32 */
     size_t n_narrow, n_kept;
@@ -215,6 +217,27 @@ static Ox whole(Rewrite *rw, Graph *g, Ox v)
 
 /* ---- reach ---- */
 
+/* Has the type all digits of v? It has 11 or 8 bits. */
+static bool has_digits_of(DType t, double v)
+{
+    int exponent;
+    double bits = ldexp(frexp(v, &exponent), t == DT_FLOAT16 ? 11 : 8);
+    return bits == floor(bits);
+}
+
+/* Are the n numbers, more than one, all whole, as places in a row are, and some lose digits? */
+static bool are_counts(DType t, const float *at, int64_t n)
+{
+    bool lost = false;
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)at[i];
+        if (!isfinite(v) || v != floor(v))
+            return false;
+        lost |= !has_digits_of(t, v);
+    }
+    return lost && n > 1;
+}
+
 /* Does the narrow type hold what k says? A large weight is not looked into. Numbers that would all
  * lose their digits, as an epsilon of 1e-12 or the scale of a layer of 1e-5, are such as it does
  * not hold. */
@@ -229,7 +252,7 @@ static Reach reach_of(Rewrite *rw, const Const *k)
     const float *at = const_data(rw->cx, k);
     if (!at)
         return IN_REACH;
-    Reach reach = IN_REACH;
+    Reach reach = are_counts(h->type, at, n) ? TOO_LARGE : IN_REACH;
     double most = 0;
     for (int64_t i = 0; i < n; i++) {
         double size = fabs((double)at[i]);
@@ -383,19 +406,62 @@ static void find_overflows(Rewrite *rw, const Graph *g)
     }
 }
 
+/* ---- what becomes an angle ---- */
+
+/* Is v an input of the model, or computed from one item by item? Then the nodes on the way keep
+ * float32: of 999 radians float16 has one digit behind the point, and no multiple of them. */
+static bool note_angle(Rewrite *rw, Ox v, int depth)
+{
+    Halves *h = halves_of(rw);
+    if (!v || depth == 0)
+        return false;
+    if (v->kind == OX_INPUT)
+        return is_float32(v) && v->graph == h->root;
+    if (v->kind != OX_NODE || habit_of(v->node) != ANY)
+        return false;
+    bool is = false;
+    for (int i = 0; i < v->node->n_in; i++)
+        is |= note_angle(rw, v->node->in[i], depth - 1);
+    if (is)
+        map_put(rw->cx, &h->angles, v->node, NULL);
+    return is;
+}
+
+static void find_angles(Rewrite *rw, const Graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                find_angles(rw, n->attr[k].g);
+        if ((node_is(n, "Sin") || node_is(n, "Cos")) && note_angle(rw, n->in[0], MOST_BEFORE))
+            map_put(rw->cx, &halves_of(rw)->angles, n, NULL);
+    }
+}
+
+/* What is known of nodes before any of them changes. */
+static void look_ahead(Rewrite *rw, const Graph *g)
+{
+    find_overflows(rw, g);
+    find_angles(rw, g);
+}
+
 /* ---- one node ---- */
 
 typedef struct View {
     bool narrow, large, beyond; /* an input is of the narrow type, a large weight, out of reach */
     bool lost;                  /* weights would become 0, or lose their digits */
     bool overflows;             /* the results are out of reach */
+    bool angle;                 /* an input of the model becomes an angle here */
     bool ours;                  /* some float32 input, or a narrow one that was float32 */
 } View;
 
 static View view_inputs(Rewrite *rw, const Node *n, const OpVersion *v)
 {
     const Halves *h = halves_of(rw);
-    View seen = { .overflows = map_find(&h->overflows, n), .lost = scales_conv(rw, n) };
+    View seen = { .overflows = map_find(&h->overflows, n),
+                  .angle = map_find(&h->angles, n),
+                  .lost = scales_conv(rw, n) };
     for (int i = 0; i < n->n_in; i++) {
         Ox x = n->in[i];
         if (!x || !changes_in(h, n, v, i))
@@ -415,7 +481,7 @@ static bool stays_whole(Rewrite *rw, const Node *n, Habit habit, View seen)
     bool asked = float32_asked(rw->o, n);
     if (asked || habit == WHOLE || habit == MEAN || habit == SUM)
         return true;
-    if (seen.lost || seen.overflows || (seen.beyond && habit != PRODUCT))
+    if (seen.lost || seen.overflows || seen.angle || (seen.beyond && habit != PRODUCT))
         return true;
     return !seen.narrow && !seen.large;
 }
@@ -632,8 +698,7 @@ bool pass_half(Graph *g, const TidyOptions *o)
     Halves h = { .type = o->weights_type, .root = g, .follow = o->change_io_types };
     Rewrite ends = { .cx = g->cx, .o = o, .arg = &h };
     if (!note_outputs(&h, g) || (h.follow && !narrow_inputs(&h, g)) ||
-        !rewrite_planned(g, o, find_overflows, half_step, &h) ||
-        !settle_outputs(&ends, g, h.follow))
+        !rewrite_planned(g, o, look_ahead, half_step, &h) || !settle_outputs(&ends, g, h.follow))
         return false;
     if (h.follow)
         restate_outputs(&h, g);
