@@ -51,6 +51,8 @@ static Ox reflect(Op *op, const Sampler *s, Ox at, Dim size)
     if (s->corners && dim_is(size, 1))
         return times(op, at, 0);
     Ox span = size_as(op, size, s->corners ? -1 : 0, ox_dtype(at));
+    if (s->corners && dim_le(op->cx, dim_int(op->cx, 2), size) != YES)
+        span = ox(op, "Max", span, number_like(op, 1, span)); /* of one pixel the clip gives it */
     Ox away = ox(op, "Abs", plus(op, at, -low));
     Ox turns = ox(op, "Div", away, span);
     Ox flips = ox(op, "Floor", turns);

@@ -637,6 +637,17 @@ static Ox means_by_windows(Op *op, Ox x, const Windows *w, int axis)
     return product_along(op, x, share, axis);
 }
 
+/* Where the largest of each window is, along the last axis: of -infinity throughout the window's
+ * first, since those outside of it are as large. */
+static Ox place_of_largest(Op *op, Ox seen, Ox most, Ox inside)
+{
+    Ox at = ox_with(op, "ArgMax", INPUTS(seen), INT("axis", -1), INT("keepdims", 0));
+    Ox number = ox_cast(op->g, inside, DT_INT32);
+    Ox first = ox_with(op, "ArgMax", INPUTS(number), INT("axis", -1), INT("keepdims", 0));
+    Ox none = ox(op, "Equal", most, number_like(op, -INFINITY, most));
+    return ox(op, "Where", none, first, at);
+}
+
 /* reduce_axis() for sizes that are not known. The largest of a window is that of all elements,
  * where those outside of the window count as -infinity. */
 static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim parts, Dim stride,
@@ -659,7 +670,7 @@ static Parts by_windows(Op *op, const char *name, Parts from, int axis, Dim part
     out.values = last_to_axis(op, most, axis);
     if (!places)
         return out;
-    Ox at = ox_with(op, "ArgMax", INPUTS(seen), INT("axis", -1), INT("keepdims", 0));
+    Ox at = place_of_largest(op, seen, most, w.inside);
     Ox by = ox_dim_value(op->g, stride);
     Ox whole = ox(op, "Mul", at, by);
     if (from.at) {

@@ -264,16 +264,35 @@ static size_t valid_attrs(Legal *l, const Node *n, Attr **out)
     return count;
 }
 
+/* May the zeros that `pad` puts around an image become padding of the average over it? A window may
+ * not lie in padding alone, and with padding of its own, or windows that begin in it, other
+ * elements are counted. */
+static bool averages_alike(const Node *pad, const Node *n)
+{
+    const int64_t *pads, *size;
+    int64_t count;
+    size_t axes;
+    if (own_padding(n) || node_int(n, "ceil_mode", 0) || !in_of(pad, 1) || in_of(pad, 3) ||
+        !ox_known_ints(n->graph, pad->in[1], &pads, &count) ||
+        !node_ints(n, "kernel_shape", &size, &axes) || count != 2 * ((int64_t)axes + 2))
+        return false;
+    for (size_t i = 0; i < axes; i++)
+        if (pads[i + 2] >= size[i] || pads[axes + 4 + i] >= size[i])
+            return false;
+    return true;
+}
+
 /* The maximum over padded zeros: ONNX Runtime 1.31's Pad_Fusion makes them padding of the MaxPool,
- * which is the least number. It leaves alone a pooling whose auto_pad is set and a Pad that names
- * its axes. */
-Verdict legal_max_pool(Legal *l, Node *n, Ox *out)
+ * which is the least number, and of an AveragePool that may not have it. It leaves alone a pooling
+ * whose auto_pad is set and a Pad that names its axes. */
+Verdict legal_pool(Legal *l, Node *n, Ox *out)
 {
     Ox x = n->in[0];
     bool not_set = strcmp(node_str(n, "auto_pad", "NOTSET"), "NOTSET") == 0;
     Attr *attr = n->attr;
     size_t n_attr = (size_t)n->n_attr;
-    if (!not_set || x->kind != OX_NODE || !pads_zeros(x->node))
+    if (!not_set || x->kind != OX_NODE || !pads_zeros(x->node) ||
+        (node_is(n, "AveragePool") && averages_alike(x->node, n)))
         return AS_IT_IS;
     if (own_padding(n) || node_int(n, "ceil_mode", 0))
         x = pad_of_axes(l, x->node);
@@ -281,7 +300,7 @@ Verdict legal_max_pool(Legal *l, Node *n, Ox *out)
         n_attr = valid_attrs(l, n, &attr);
     if (!x)
         return AS_IT_IS;
-    if (!attr || !ox_make_n(n->graph, "MaxPool", INPUTS(x), attr, n_attr, out, (size_t)n->n_out))
+    if (!attr || !ox_make_n(n->graph, n->op->name, INPUTS(x), attr, n_attr, out, (size_t)n->n_out))
         return REFUSED;
     return CHANGED;
 }

@@ -511,6 +511,7 @@ static Verdict legal_tanh(Legal *l, Node *n, Ox *out)
 static const LegalOp legal_ops[] = {
     { "ArgMax", 12, legal_arg_last },
     { "ArgMin", 12, legal_arg_last },
+    { "AveragePool", ONNX_LAST_TARGET + 1, legal_pool },
     { "BitwiseAnd", 18, legal_bitwise },
     { "BitwiseNot", 18, legal_bitwise },
     { "BitwiseOr", 18, legal_bitwise },
@@ -533,7 +534,7 @@ static const LegalOp legal_ops[] = {
     { "LogSoftmax", 13, legal_softmax },
     { "MatMul", ONNX_LAST_TARGET + 1, legal_matmul },
     { "Max", 12, legal_extreme },
-    { "MaxPool", ONNX_LAST_TARGET + 1, legal_max_pool },
+    { "MaxPool", ONNX_LAST_TARGET + 1, legal_pool },
     { "Min", 12, legal_extreme },
     { "Mod", 10, legal_mod },
     { "Mul", ONNX_LAST_TARGET + 1, legal_mul },

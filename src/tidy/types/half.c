@@ -456,6 +456,7 @@ typedef struct View {
     bool ours;                  /* some float32 input, or a narrow one that was float32 */
 } View;
 
+/* What the inputs of n say about its type, and what was seen ahead. */
 static View view_inputs(Rewrite *rw, const Node *n, const OpVersion *v)
 {
     const Halves *h = halves_of(rw);
