@@ -129,8 +129,9 @@ Dim dim_parse(Ctx *cx, const char *s, size_t n); /* the same language; NULL and 
 /* Replace symbols; lookup returns NULL to keep one. */
 Dim dim_replace(Ctx *cx, Dim d, Dim (*lookup)(void *arg, Dim sym), void *arg);
 bool dim_is_sym(Dim d, Str *name);
-bool dim_is_fresh(Dim d);     /* is it a symbol that dim_fresh has made, and nothing else? */
-bool dim_has(Dim d, Dim sym); /* is d made of sym, among others? */
+bool dim_is_fresh(Dim d);           /* is it a symbol that dim_fresh has made, and nothing else? */
+bool dim_has_fresh(Ctx *cx, Dim d); /* is d made of a symbol that dim_fresh has made? */
+bool dim_has(Dim d, Dim sym);       /* is d made of sym, among others? */
 /* From here on sym, which d is not made of, is d, whichever of the two is the older. */
 bool dim_define(Ctx *cx, Dim sym, Dim d);
 /* The size that a symbol had in the example from which the file was recorded. A symbol that gets

@@ -163,3 +163,21 @@ def test_random_programs_of_sizes(seed, tmp_path):
     runs = [(torch.rand(4), torch.tensor(n)) for n in (3, 0, 5)]
     print(source)
     same_when_exported(model(), tmp_path, runs)
+
+
+class AsLong(nn.Module):
+    """The file says that the last rows are as many as y has, which is not so where y has none: x[-0:] is all of x."""
+    def forward(self, x, y):
+        z = x.clone()
+        z[-y.shape[0]:] = 5
+        return x[-y.shape[0]:] * 2, x[:-y.shape[0]] * 2, torch.cat([y, x])[-y.shape[0]:] * 2, z
+
+
+def test_as_many_rows_from_the_end_as_another_tensor_has(tmp_path):
+    sizes = ({0: Dim("n")}, {0: Dim("m")})
+    runs = [(torch.rand(6, 3), torch.rand(m, 3)) for m in (4, 0, 1, 6)]
+    program = export(AsLong(), runs[0], dynamic_shapes=sizes)
+    torch.export.save(program, str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    oracle.check(tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([v.numpy() for v in r], [v.numpy() for v in AsLong()(*r)]) for r in runs])

@@ -33,7 +33,10 @@ static bool is_unknown(Eval *ev, Dim d)
  * the file's that has no number yet is the size of v on this axis (-1: v itself) where ours is a
  * fresh symbol. Where ours is an older number, as in
  *     u1 = repeat_interleave(x, [1, u0]).size(0), which is u0 + 1
- * it is that one: an older symbol must not rest on a value that is made later. */
+ * it is that one: an older symbol must not rest on a value that is made later.
+ *
+ * Of a number that sizes of inputs give nothing is learnt, as the file's holds for most sizes only:
+ * torch.export records that x[-s17:] has s17 rows, but of 0 rows it has all of x. */
 static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
 {
     Ctx *cx = ev->cx;
@@ -45,7 +48,7 @@ static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
         if (v)
             dim_set_origin(cx, theirs, v, axis);
     }
-    return dim_assume(cx, REL_EQ, ours, theirs);
+    return !dim_has_fresh(cx, ours) || dim_assume(cx, REL_EQ, ours, theirs);
 }
 
 /* Result i of s is t: rank and type must be as recorded, and each size may not be certain to

@@ -181,6 +181,8 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
     return !ctx_failed(cx);
 }
 
+bool dim_has_fresh(Ctx *cx, Dim d) { return d && youngest(cx, dim_now(d)) > 0; }
+
 bool dim_has(Dim d, Dim sym) { return d && sym && occurs(dim_now(sym), dim_now(d)); }
 
 bool dim_define(Ctx *cx, Dim sym, Dim value)
