@@ -156,6 +156,8 @@ static inline Str path_of(Ctx *cx, Str path, Str child)
 
 /* Makes the graph's inputs, and of them the *n arguments of the entry function. */
 MUST_USE bool make_inputs(Eval *ev, Value **args, size_t *n);
+/* The sizes and numbers that the file has names for, with their ranges; --dim gives them others. */
+MUST_USE bool declare_symbols(Eval *ev);
 MUST_USE bool tell_guards(Eval *ev); /* conditions of torch.export on sizes, as notes */
 /* ---- made_up.c: what options_of(ev)->made_up asks for; without it each says no ---- */
 

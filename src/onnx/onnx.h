@@ -75,7 +75,8 @@ typedef struct Graph Graph;
 typedef struct Node Node;
 
 Dim dim_int(Ctx *cx, int64_t v);
-Dim dim_sym(Ctx *cx, Str name); /* the symbol of that name; range [0, DIM_MAX] when new */
+Dim dim_sym(Ctx *cx, Str name);     /* the symbol of that name; range [0, DIM_MAX] when new */
+Dim dim_sym_int(Ctx *cx, Str name); /* the same for a number: of any sign when new */
 Dim dim_fresh(Ctx *cx, const char *prefix); /* a symbol of a new name: "u0", "u1" */
 Dim dim_fresh_int(Ctx *cx,
                   const char *prefix); /* the same for a number that comes out of data: any sign */

@@ -173,11 +173,45 @@ class AsLong(nn.Module):
         return x[-y.shape[0]:] * 2, x[:-y.shape[0]] * 2, torch.cat([y, x])[-y.shape[0]:] * 2, z
 
 
-def test_as_many_rows_from_the_end_as_another_tensor_has(tmp_path):
-    sizes = ({0: Dim("n")}, {0: Dim("m")})
-    runs = [(torch.rand(6, 3), torch.rand(m, 3)) for m in (4, 0, 1, 6)]
-    program = export(AsLong(), runs[0], dynamic_shapes=sizes)
-    torch.export.save(program, str(tmp_path / "model.pt2"))
-    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+def same_of_all(model, tmp_path, runs, sizes):
+    torch.export.save(export(model, runs[0], dynamic_shapes=sizes), str(tmp_path / "model.pt2"))
+    done = oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
     oracle.check(tmp_path / "model.onnx")
-    oracle.run(tmp_path / "model.onnx", [([v.numpy() for v in r], [v.numpy() for v in AsLong()(*r)]) for r in runs])
+    oracle.run(tmp_path / "model.onnx", [([torch.as_tensor(v).numpy() for v in r], [torch.as_tensor(v).numpy() for v in model(*r)]) for r in runs])
+    return done.stderr
+
+
+@pytest.mark.parametrize("size", [Dim("n"), Dim.DYNAMIC])
+def test_as_many_rows_from_the_end_as_another_tensor_has(size, tmp_path):
+    other = Dim("m") if size is not Dim.DYNAMIC else size
+    same_of_all(AsLong(), tmp_path, [(torch.rand(6, 3), torch.rand(m, 3)) for m in (4, 0, 1, 6)], ({0: size}, {0: other}))
+
+
+class Few(nn.Module):
+    """The file says of a size of Dim.DYNAMIC that it is 2 or more; PyTorch runs the program with less."""
+    def forward(self, x):
+        found, inverse, counts = torch.unique_consecutive(x[:, 0].long(), return_inverse=True, return_counts=True)
+        return torch.sym_max(x.shape[0], 2), found, inverse, counts
+
+
+def test_fewer_rows_than_the_file_says(tmp_path):
+    same_of_all(Few(), tmp_path, [(torch.arange(3 * n).view(n, 3).float(),) for n in (4, 0, 1, 2)], ({0: Dim.DYNAMIC},))
+
+
+class Squeezed(nn.Module):
+    def forward(self, x):
+        return x.squeeze(0) * 2,
+
+
+def test_that_squeeze_keeps_a_dynamic_axis_is_told(tmp_path):
+    assert "dimension 0 (s77) is not 1, squeeze keeps it" in same_of_all(Squeezed(), tmp_path, [(torch.rand(n, 3),) for n in (4, 2)], ({0: Dim.DYNAMIC},))
+
+
+class Numbers(nn.Module):
+    """An int that forward takes. The file says that it is 0 or more; PyTorch takes any."""
+    def forward(self, x, k):
+        return k // 3, k % 3, k >> 1, torch.roll(x, k), x.select(0, k % 5), x * k
+
+
+def test_a_negative_int(tmp_path):
+    same_of_all(Numbers(), tmp_path, [(torch.rand(7, 3), k) for k in (4, -4, 0, 1, -1, -9, 9)], ({0: Dim.DYNAMIC}, Dim.DYNAMIC))

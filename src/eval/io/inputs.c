@@ -755,48 +755,6 @@ static bool unknown_spec(Inputs *in, const InputSpec *s)
     return false;
 }
 
-static void declare_symbols(Eval *ev)
-{
-    for (uint32_t i = 0; i < ev->p->n_symbol; i++) {
-        const SymbolDecl *s = &ev->p->symbol[i];
-        dim_set_range(ev->cx, dim_sym(ev->cx, s->name), s->lo, s->hi);
-    }
-}
-
-static bool no_symbol(Eval *ev, const DimName *d)
-{
-    Buf all = buf_new(ev->cx);
-    for (uint32_t i = 0; i < ev->p->n_symbol; i++)
-        buf_fmt(&all, "%s%s", i ? ", " : "", ev->p->symbol[i].name->s);
-    return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has no size %s; its sizes are %s",
-                d->from->s, d->to->s, d->from->s,
-                ev->p->n_symbol ? buf_done(&all)->s : "numbers, or have no name");
-}
-
-/* --dim s77=batch, with the range of s77. A name that the file uses for another size would make two
- * sizes one. */
-static bool rename_symbols(Eval *ev)
-{
-    const Options *o = options_of(ev);
-    for (size_t i = 0; i < o->n_dim; i++) {
-        const DimName *d = &o->dim[i];
-        const SymbolDecl *s = NULL;
-        for (uint32_t k = 0; k < ev->p->n_symbol; k++) {
-            if (ev->p->symbol[k].name == d->from)
-                s = &ev->p->symbol[k];
-            if (ev->p->symbol[k].name == d->to && d->to != d->from)
-                return fail(ev->cx, E_USAGE, "--dim %s=%s: the file has a size %s already",
-                            d->from->s, d->to->s, d->to->s);
-        }
-        if (!s)
-            return no_symbol(ev, d);
-        Dim to = dim_sym(ev->cx, d->to);
-        dim_set_range(ev->cx, to, s->lo, s->hi);
-        facts_rename(ev->cx, dim_sym(ev->cx, d->from), to);
-    }
-    return !ctx_failed(ev->cx);
-}
-
 /* Does -i name a tensor as the program does not? Then all names of tensors are the user's own. */
 static bool names_are_new(const Inputs *in, const Function *fn, uint32_t self)
 {
@@ -843,8 +801,7 @@ bool make_inputs(Eval *ev, Value **args, size_t *n)
     if (!*args || !in.used)
         return false;
     made_up_begin(ev->cx);
-    declare_symbols(ev);
-    if (!rename_symbols(ev))
+    if (!declare_symbols(ev))
         return false;
     index_paths(&in);
     in.by_position = names_are_new(&in, fn, self);

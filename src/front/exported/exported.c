@@ -843,6 +843,16 @@ static bool load(Exported *x)
     return !ctx_failed(x->cx);
 }
 
+/* The program has its sizes as texts. The evaluation makes them of these, once it is known which
+ * symbols are sizes, and so 0 or more, and which are numbers of any sign (eval/io/symbols.c). */
+static void forget_sizes(Ctx *cx)
+{
+    cx->dims = NULL;
+    cx->types = NULL;
+}
+
+/* The program that lies in the package; NULL after an error. It serves every evaluation, so it lies
+ * beside what a restart forgets. */
 Program *exported_load(Ctx *cx, Zip *zip, FileKind generation)
 {
     keep_begin(cx);
@@ -859,5 +869,6 @@ Program *exported_load(Ctx *cx, Zip *zip, FileKind generation)
     bool ok = load(x);
     phase_end(cx, around);
     keep_end(cx);
+    forget_sizes(cx);
     return ok ? p : NULL;
 }

@@ -208,6 +208,16 @@ Dim dim_sym(Ctx *cx, Str name)
     return d ? d : new_symbol(cx, name);
 }
 
+Dim dim_sym_int(Ctx *cx, Str name)
+{
+    struct DimRec *d = map_get(&dims_of(cx)->symbols, name);
+    if (!d) {
+        d = new_symbol(cx, name);
+        d->sym.lo = NO_LOW;
+    }
+    return d;
+}
+
 Dim dim_fresh(Ctx *cx, const char *prefix)
 {
     struct Dims *ds = dims_of(cx);
