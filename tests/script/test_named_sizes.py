@@ -36,3 +36,18 @@ def test_sizes_that_are_outputs(tmp_path, net, identities):
 def test_half_a_size_is_four_nodes(tmp_path):
     _, kinds = same(Halved(), tmp_path, SIZES, "-i", "x:float32[N,3]")
     assert kinds == ["Mul", "Shape", "Gather", "Div", "Reshape"]
+
+
+class Clamped(torch.nn.Module):
+    """Clip of ints, which older opsets say as Max and Min: of sizes, these are sizes again."""
+    def forward(self, x: Tensor):
+        n = torch.tensor(x.size(0))
+        y = torch.tensor([x.size(0), 9])
+        if bool(x.sum() > 0):
+            y = y.clamp(max=4)
+        return torch.tensor(x.shape).clamp(max=4), torch.clamp(n, 2, 4), torch.arange(3).clamp(0, x.size(0)), y, x[: int(n.clamp(max=2))]
+
+
+@pytest.mark.parametrize("opset", [9, 11, 12, 18])
+def test_limits_of_sizes(opset, tmp_path):
+    same(Clamped(), tmp_path, SIZES, "-i", "x:float32[N,3]", "--opset", str(opset))

@@ -683,6 +683,16 @@ static bool legal_nodes(Legal *l, Node *n, size_t from, int depth)
     return true;
 }
 
+/* Forms whose items are sizes again (a Clip as Max and Min) become nodes: sizes that operators need
+ * had theirs before. */
+static bool sizes_in_place(Graph *g, Ox *out, int n_out)
+{
+    for (int i = 0; i < n_out; i++)
+        if (out[i])
+            out[i] = dims_to_nodes(g, out[i], NULL);
+    return !ctx_failed(g->cx);
+}
+
 /* n as the target takes it: by another form, whose nodes are legalised in turn (depth counts how
  * often), else in place. A refusal is noted, and false is an error. */
 static bool legal_node(Legal *l, Node *n, int depth)
@@ -706,7 +716,7 @@ static bool legal_node(Legal *l, Node *n, int depth)
             return !ctx_failed(l->cx);
         return fix_types(l->rw, n, l->target, l->ort);
     }
-    if (!legal_nodes(l, n, from, depth))
+    if (!sizes_in_place(n->graph, out, n->n_out) || !legal_nodes(l, n, from, depth))
         return false;
     l->rw->placed = false;
     for (int i = 0; i < n->n_out; i++)
