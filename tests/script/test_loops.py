@@ -371,3 +371,20 @@ def test_steps_of_the_model(opset, tmp_path):
 def test_the_choice_is_checked(tmp_path):
     done = oracle.convert(save(Steps(), tmp_path), tmp_path / "model.onnx", "--loops=some")
     assert done.returncode == 2 and "one of auto, keep, unroll" in done.stderr
+
+
+class OfBfloat16(nn.Module):
+    """A Loop, and a Scan."""
+    def forward(self, x):
+        x = x.to(torch.bfloat16)
+        y = x
+        for _ in range(int(x.sum())):
+            y = y * 0.5 + x
+        return y.float(), x.cumprod(0).float()
+
+
+def test_a_body_of_bfloat16(tmp_path):
+    said = refused(OfBfloat16(), tmp_path, "-i", "x:float32[N]", "--opset", "15")
+    assert "Loop of bfloat16 needs ONNX opset 16, the target is 15" in said and "Scan of bfloat16 needs ONNX opset 16" in said
+    assert "--opset 16" in said
+    same(OfBfloat16(), tmp_path, [(torch.tensor([1., 2., 0.5]),), (torch.tensor([-1.]),)], "-i", "x:float32[N]", "--opset", "16")

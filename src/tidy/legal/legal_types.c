@@ -310,6 +310,10 @@ static bool is_bound(const FormalArg *f, Ox v, const Change *c)
     return f && is_tensor(v) && strcmp(f->type, c->type) == 0 && ox_dtype(v) == c->from;
 }
 
+/* Would a cast of an input be no help? A Cast is one itself, and the body of a Loop or Scan takes
+ * the type that it was made for. */
+static bool keeps_types(const Node *n) { return node_is(n, "Cast") || node_has(n, "body"); }
+
 /* The types that n's inputs cannot keep: one change for each type variable of the signature.
  * Gives their number. */
 static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, bool ort,
@@ -325,7 +329,7 @@ static size_t find_changes(Rewrite *rw, Node *n, const OpVersion *v, int opset, 
         if (!f || t == DT_NONE || known || takes(n, v, f->type, t, ort) ||
             casts_itself(rw, n, v, f->type, t))
             continue;
-        DType to = node_is(n, "Cast") ? DT_NONE : wider_type(n, v, f->type, t, ort);
+        DType to = keeps_types(n) ? DT_NONE : wider_type(n, v, f->type, t, ort);
         int castable = first_opset_taking(onnx_op(rw->cx, "Cast"), 0, t); /* 13 for bfloat16 */
         if (to != DT_NONE && castable <= opset)
             out[count++] = (Change){ f->type, t, to };
