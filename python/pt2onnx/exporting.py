@@ -27,7 +27,7 @@ from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
-from .turns import Turn, buffers_kept, deliver, later, undisturbed
+from .turns import Turn, tensors_kept, deliver, later, undisturbed
 from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -212,7 +212,7 @@ class Export:
         """torch's own trace graph has no place for quantised tensors and packed weights; a saved trace has."""
         if keywords:
             raise RuntimeError("a quantised model takes positional arguments only, not %s" % ", ".join(keywords))
-        with self.mode(self.s.model), buffers_kept(self.s.model), torch.no_grad():
+        with self.mode(self.s.model), tensors_kept(self.s.model), torch.no_grad():
             self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, copied(args)), args, None
         self.from_script(path)
 
@@ -279,7 +279,7 @@ class Export:
         told = self.told_shapes(arguments, shapes.places_of(model, arguments))
         if autocasts():
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
-        with self.mode(model), buffers_kept(model), torch.no_grad():
+        with self.mode(model), tensors_kept(model), torch.no_grad():
             program = shapes.exported(model, example, arguments, told)
         return program, shapes.names_of_sizes(program, arguments, told)
 
@@ -439,9 +439,9 @@ class Export:
         positional, keywords = copy.deepcopy((self.positional, self.named))
         if has_export() and isinstance(model, torch.export.ExportedProgram):
             model = model.module()
-            with buffers_kept(model), torch.no_grad():
+            with tensors_kept(model), torch.no_grad():
                 return model(*positional, **keywords)
-        with self.mode(model), buffers_kept(model):
+        with self.mode(model), tensors_kept(model):
             return model(*positional, **keywords)
 
 

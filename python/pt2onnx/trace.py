@@ -2,18 +2,15 @@
 
 The body of an autograd Function that nobody lowers is walked in its place. Every tensor is handed over by its address and
 kept alive until the call returns. Works with torch 1.13 and 2.x."""
-import contextlib
-import functools
-import warnings
-
 import torch
 
 from . import _capi
 from .arguments import plain, prefix_of
 from .axes import SizeNames, names_by_axis
 from .contents import inputs_with_contents
-from .turns import FACTORIES, buffers_kept, later
+from .turns import tensors_kept
 from .versions import ONNX_DTYPES, SCALAR_TYPES
+from .writes import name_lookup
 
 
 class CountedPaths(dict):
@@ -51,44 +48,6 @@ class ScopeNames:
         return self.by_scope[key]
 
 
-def copied(factory):
-    """A new tensor that a trace records with its contents is handed on as a copy: the trace would see what forward writes to it later."""
-    @functools.wraps(factory)
-    def made(*args, **kwargs):
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            t = factory(*args, **kwargs)
-        for w in said:
-            warnings.warn(w.message, w.category, stacklevel=2)          # of the user's line, not of ours
-        if t is (args[0] if args else None) or not torch._C._get_tracing_state():
-            return t
-        return t.clone().requires_grad_(t.requires_grad)
-    return made
-
-
-@contextlib.contextmanager
-def constants_of_their_time():
-    """For the time of a trace: x + t, t.add_(1) with t = torch.tensor([2.]) adds 2, not 3. Functions that forward scripts know the copies too."""
-    before, builtins = {name: getattr(torch, name) for name in FACTORIES}, torch.jit._builtins._get_builtin_table()
-    made = {name: copied(factory) for name, factory in before.items()}
-    known = {id(made[name]): builtins[id(before[name])] for name in FACTORIES if id(before[name]) in builtins}
-    try:
-        later(forget, builtins, known)
-        builtins.update(known)
-        for name in FACTORIES:
-            setattr(torch, name, made[name])
-        yield
-    finally:
-        for name in FACTORIES:
-            setattr(torch, name, before[name])
-        forget(builtins, known)
-
-
-def forget(table, keys):
-    for key in keys:
-        table.pop(key, None)
-
-
 def last_name(path):
     """The attribute; where that is a number, from the last that is none on: a.seq.1.0 -> seq.1.0"""
     parts = path.split(".")
@@ -104,22 +63,32 @@ def trace(model, args, counted=False):
     prefix = prefix_of(model)
     paths = {m: plain(name, prefix) for name, m in model.named_modules() if plain(name, prefix)}
     paths = CountedPaths(paths) if counted else paths
-    before = torch.jit._trace._trace_module_map
+    before = torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn
     names = set(model.state_dict())
-    torch.jit._trace._trace_module_map = paths
+    torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = paths, name_lookup
     try:
-        with constants_of_their_time(), buffers_kept(model) as written:
+        with tensors_kept(model) as kept:
             graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     finally:
-        torch.jit._trace._trace_module_map = before
+        torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = before
     if set(model.state_dict()) != names:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
-    check_written(written, dict(model.named_buffers()), prefix)
+    check_unseen(kept.unseen, [*model.named_parameters(), *model.named_buffers()], prefix)
+    check_written(kept.written, dict(model.named_buffers()), prefix)
     scopes = inlined(graph)
+    constants_as_recorded(graph)
     spread_by_copy(graph)
     torch._C._jit_pass_dce(graph)
     weights = torch.jit._unique_state_dict(model, keep_vars=True)
     return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes
+
+
+def check_unseen(unseen, named, prefix):
+    """What a trace does not show would be lost."""
+    for t in unseen:
+        name = next((plain(name, prefix) for name, held in named if held is t), "a tensor of the model")
+        raise RuntimeError("forward changes %s, but no operator that the trace shows writes to it (`.data = ..`, NumPy): `copy_` under torch.no_grad() does"
+                           % name)
 
 
 def check_written(written, buffers, prefix):
@@ -142,6 +111,17 @@ def span(t):
         return 0, 0
     last = sum((size - 1) * stride for size, stride in zip(t.shape, t.stride()))
     return t.data_ptr(), t.data_ptr() + (last + 1) * t.element_size()
+
+
+def constants_as_recorded(graph):
+    """arange(n, out=t) resizes t = torch.tensor([1.]), which is recorded as t.to(..).detach(), and as it was before."""
+    for n in graph.findAllNodes("prim::Constant"):
+        kind = n.output().type()
+        if "value" in n.attributeNames() and n.kindOf("value") == "t" and list(n.t("value").shape) != kind.sizes():
+            n.t_("value", n.t("value").as_strided(kind.sizes(), kind.strides()))
+    for n in graph.findAllNodes("aten::to") + graph.findAllNodes("aten::detach"):
+        if n.inputsAt(0).node().kind() == "prim::Constant" and str(n.output().type()) == str(n.inputsAt(0).type()):
+            n.output().replaceAllUsesWith(n.inputsAt(0))
 
 
 def spread_by_copy(graph):

@@ -12,11 +12,13 @@ import sys
 import threading
 
 import torch
+from torch.utils._mode_utils import no_dispatch
 
 from .versions import GLOBALS, ONNX_DTYPES, symbolic_helper
+from .writes import Writes
 
 FIELDS = ("in_onnx_export", "operator_export_type", "training_mode", "export_training", "export_onnx_opset_version")
-FACTORIES = ("tensor", "as_tensor", "from_numpy")       # of torch: trace.py has others in their places while it traces
+OF_THE_TRACER = ("_trace_module_map", "_create_interpreter_name_lookup_fn")      # trace.py has others in their places while it traces
 
 _lock = threading.Lock()
 _running = None                                         # the Turn that has the lock
@@ -132,8 +134,7 @@ def is_held(frame):
 def snapshot(model):
     """What puts back all that an export changes: [(function, arguments..)]."""
     undo = [(setattr, GLOBALS, name, getattr(GLOBALS, name)) for name in FIELDS]
-    undo += [(setattr, torch, name, getattr(torch, name)) for name in FACTORIES]
-    undo.append((setattr, torch.jit._trace, "_trace_module_map", torch.jit._trace._trace_module_map))
+    undo += [(setattr, torch.jit._trace, name, getattr(torch.jit._trace, name)) for name in OF_THE_TRACER]
     undo.append((put_back_gradients, threading.get_ident(), torch.is_grad_enabled()))
     undo += [(torch.set_rng_state, torch.get_rng_state()), (random.setstate, random.getstate())]
     if "numpy" in sys.modules:
@@ -157,32 +158,93 @@ def put_back_mode(module, training):
         module.training = training
 
 
-# ---- buffers, which forward may write to or replace ----
+# ---- what forward may write to or replace ----
 
-KEPT_BYTES = 64 << 20                                   # of all buffers: the large ones are weights, as those of quantised layers, and seldom written to
+KEPT_BYTES = 64 << 20                                   # of what is copied before the run, in case that something writes to it which no mode sees
+
+
+class Kept:
+    """`written`: the model's tensors that a run has written to; `unseen`: those of them that no operator has written to. Known behind the run."""
+
+    def __init__(self, model):
+        self.written, self.unseen, self.writes = [], [], Writes()
+        modules = model.modules() if isinstance(model, torch.nn.Module) else ()
+        places = [place for m in modules for place in places_of_tensors(m)]
+        copies = copies_of([t for _, _, t in places])
+        self.held = [(holder, name, t, t.data if is_plain(t) else None, copies.get(id(t))) for holder, name, t in places]
+
+    @undisturbed
+    def put_back(self):
+        """Empties `held`, and with it the copies."""
+        while self.held:
+            holder, name, t, memory, before = self.held[-1]
+            with torch.inference_mode(t.is_inference()), torch.no_grad():
+                self.put_back_memory(t, memory, before)
+            if isinstance(holder, dict):
+                holder[name] = t
+            elif getattr(holder, name) is not t:
+                setattr(holder, name, t)
+            self.held.pop()
+        self.writes.put_back()
+
+    def put_back_memory(self, t, memory, before):
+        moved = memory is not None and memory.data_ptr() != t.data_ptr() and not (memory.shape == t.shape and same(memory, t))
+        if moved:
+            t.data = memory
+        changed = before is not None and not same(t, before)
+        if moved or changed and not self.writes.has(t):
+            self.unseen.append(t)
+        if changed:
+            t.copy_(before)
+            self.written.append(t)
+
+
+for function in (Writes.__enter__, Writes.__exit__):
+    undisturbed(function)
 
 
 @contextlib.contextmanager
-def buffers_kept(model):
-    """Behind a run of the model its buffers, and tensors that are its modules' plain attributes, are those that they were, with the values that
-    they had: what the file begins with. Gives a list that has, behind it, the tensors that were written to."""
-    modules = model.modules() if isinstance(model, torch.nn.Module) else ()
-    places = [place for m in modules for place in places_of_tensors(m)]
-    copies = copies_of([t for _, _, t in places])
-    held = [(holder, name, t, copies.get(id(t))) for holder, name, t in places]
-    written = []
-    later(put_back_buffers, held, written)
+def tensors_kept(model):
+    """Behind a run of the model its weights and buffers, and tensors that are its modules' plain attributes, are those that they were, and all
+    that the run has written to has the values that it had: what the file begins with. Gives a Kept."""
+    kept = Kept(model)
+    later(kept.put_back)
     try:
-        yield written
+        with made_below_a_mode(), kept.writes:
+            yield kept
     finally:
-        put_back_buffers(held, written)
+        kept.put_back()
+
+
+@contextlib.contextmanager
+def made_below_a_mode():
+    """torch.Tensor([2.]) fails in torch 1.13 where a mode has seen the tensor."""
+    if not torch.__version__.startswith("1."):
+        yield
+        return
+
+    def new(cls, *args, **kwargs):
+        with no_dispatch():
+            return torch._C._TensorBase.__new__(cls, *args, **kwargs)
+    later(as_inherited)
+    torch.Tensor.__new__ = staticmethod(new)
+    try:
+        yield
+    finally:
+        as_inherited()
+
+
+def as_inherited():
+    if "__new__" in vars(torch.Tensor):
+        del torch.Tensor.__new__
 
 
 def places_of_tensors(module):
     """[(the dict that holds it, or a scripted module, name, tensor)]"""
     if isinstance(module, torch.jit.ScriptModule):
         return [(module, name, t) for name, t in module.named_buffers(recurse=False)]
-    return [(holder, name, t) for holder in (module._buffers, vars(module)) for name, t in holder.items() if isinstance(t, torch.Tensor)]
+    return [(holder, name, t) for holder in (module._parameters, module._buffers, vars(module)) for name, t in holder.items()
+            if isinstance(t, torch.Tensor)]
 
 
 def copies_of(tensors):
@@ -197,27 +259,16 @@ def copies_of(tensors):
 
 
 def is_plain(t):
-    return type(t) is torch.Tensor and t.layout == torch.strided and not t.is_meta and (t.dtype in ONNX_DTYPES or t.is_quantized)
+    return type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided and not t.is_meta and (t.dtype in ONNX_DTYPES or t.is_quantized)
+
+
+def same(a, b):
+    """Not-a-number is the same as itself here."""
+    return torch.equal(a, b) or a.is_floating_point() and bool(((a == b) | (a != a) & (b != b)).all())
 
 
 def size_of(t):
     return t.numel() * t.element_size()
-
-
-@undisturbed
-def put_back_buffers(held, written):
-    """Empties `held`, and with it the copies; adds to `written`. torch's own count of writes does not know of all, as those of a batch norm."""
-    while held:
-        holder, name, t, before = held[-1]
-        with torch.inference_mode(t.is_inference()), torch.no_grad():
-            if before is not None and not torch.equal(t, before):
-                t.copy_(before)
-                written.append(t)
-        if isinstance(holder, dict):
-            holder[name] = t
-        elif getattr(holder, name) is not t:
-            setattr(holder, name, t)
-        held.pop()
 
 
 def after_fork():

@@ -958,6 +958,26 @@ def written_constant(x):
     return y, x * t
 
 
+@pytest.mark.parametrize("module, x", [(torch.nn.Conv1d(3, 4, 2), torch.rand(1, 3, 5)), (torch.nn.ConvTranspose2d(3, 4, 2), torch.rand(1, 3, 5, 5)),
+                                       (torch.nn.Conv2d(3, 4, 2, padding="same"), torch.rand(1, 3, 5, 5)), (torch.nn.GRUCell(3, 4), torch.rand(2, 3))])
+def test_convolutions_and_cells_under_each_mode_of_gradients(module, x):
+    model = torch.nn.Sequential(module, torch.nn.ReLU())
+    with torch.inference_mode():
+        agrees(exported(model, (x,)), model, x)
+    with torch.no_grad():
+        agrees(exported(model, (x,)), model, x)
+    agrees(exported(model, (x,)), model, x)
+
+
+def made_by(factory):
+    def function(x):
+        t = factory(x)
+        y = x + t
+        t.add_(1)
+        return y, x * t
+    return function
+
+
 def total(x):
     found = torch.tensor(0.0)
     for row in x:
@@ -977,7 +997,11 @@ def scripted(x):
 
 
 @pytest.mark.parametrize("function, x", [(written_constant, torch.tensor([10.0, 20.0])), (total, torch.ones(2, 3)), (filled, torch.tensor(5.0)),
-                                         (scripted, torch.ones(2))])
+                                         (scripted, torch.ones(2)),
+                                         (made_by(lambda x: torch.Tensor([2.0])), torch.ones(2)),
+                                         (made_by(lambda x: torch.FloatTensor([2.0])), torch.ones(2)),
+                                         (made_by(lambda x: torch.asarray([2.0])), torch.ones(2)),
+                                         (made_by(lambda x: x.new_tensor([2.0])), torch.ones(2))])
 def test_a_tensor_that_forward_makes_and_writes_to(function, x):
     """torch's trace holds such a constant as it is after the run."""
     for a, b in zip(flat(function(x)), run(exported(function, (x,), opset_version=14), x)):

@@ -10,6 +10,7 @@ import torch
 import pt2onnx
 from helpers import TORCH_2, run
 from pt2onnx import _capi
+from pt2onnx.turns import Kept
 from pt2onnx.versions import ONNX_DTYPES
 
 ROWS = torch.ones(2, 3)
@@ -144,10 +145,8 @@ def test_large_buffers_are_not_copied(monkeypatch):
     monkeypatch.setattr("pt2onnx.turns.KEPT_BYTES", 100)
     net = Rows()
     net.register_buffer("table", torch.zeros(100))
-    held = []
-    monkeypatch.setattr("pt2onnx.turns.put_back_buffers", lambda found, written: held.extend((name, copy is not None) for _, name, _, copy in found))
-    exported(net, (ROWS,))
-    assert sorted(set(held)) == [("memory", True), ("n", True), ("table", False)]
+    held = Kept(net).held
+    assert sorted((name, copy is not None) for _, name, _, _, copy in held) == [("memory", True), ("n", True), ("table", False)]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -215,3 +214,110 @@ def test_the_library_says_of_renamed_state_what_it_is_called(tmp_path):
     assert renamed([], ["c"])[2]["pt2onnx.state"] == {"s": "s.next"}
     with pytest.raises(_capi.ConversionError, match="output 1 cannot be called s.next: the model's state is"):
         renamed([], ["s.next"])
+
+
+class Helper:
+    def __init__(self):
+        self.n = torch.zeros(3)
+
+    def __call__(self, x):
+        self.n += 1
+        return x + self.n
+
+
+SHARED = torch.zeros(3)
+
+
+class Elsewhere(torch.nn.Module):
+    """Writes to tensors that are neither buffers nor attributes of it."""
+    of_the_class = torch.zeros(3)
+
+    def __init__(self, where):
+        super().__init__()
+        self.where, self.items, self.by_name, self.helper = where, [torch.zeros(3)], {"k": torch.zeros(2, 3)}, Helper()
+
+    def forward(self, x):
+        if self.where == "list":
+            self.items[0] += 1
+            return x + self.items[0]
+        if self.where == "dict":
+            self.by_name["k"][1:] += x[:1]
+            return x + self.by_name["k"]
+        if self.where == "object":
+            return self.helper(x)
+        tensor = SHARED if self.where == "global" else self.of_the_class
+        tensor.add_(1)
+        return x + tensor
+
+    def tensors(self):
+        return [SHARED, self.of_the_class, self.items[0], self.by_name["k"], self.helper.n]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("where", ["list", "dict", "object", "global", "class"])
+def test_what_forward_writes_to_wherever_it_lies(where, options):
+    net = Elsewhere(where)
+    found = exported(net, (ROWS,), verify=True, **options)
+    assert all(t.eq(0).all() for t in net.tensors())
+    want = [[1, 1, 1], [2, 2, 2]] if where == "dict" else [[2, 2, 2]] * 2
+    assert run(found, ROWS)[0].tolist() == want
+
+
+class Scaled(torch.nn.Module):
+    """`change` writes to its weight or its buffer."""
+
+    def __init__(self, change):
+        super().__init__()
+        self.weight, self.change = torch.nn.Parameter(torch.full((3,), 2.0)), change
+        self.register_buffer("table", torch.full((3,), float("nan")))
+        self.register_buffer("n", torch.full((3,), 5.0))
+
+    def forward(self, x):
+        self.change(self, x)
+        return x * self.weight + self.n
+
+
+def doubled(net, x):
+    with torch.no_grad():
+        net.weight.mul_(2)
+
+
+def doubled_data(net, x):
+    net.weight.data.mul_(2)
+
+
+def filled_data(net, x):
+    net.n.data.copy_(x[0])
+
+
+def input_data(net, x):
+    x.data.mul_(3)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("change, want", [(doubled, 9), (doubled_data, 9), (filled_data, 3), (input_data, 11)])
+def test_weights_and_data_that_forward_writes_to(change, want):
+    net = Scaled(change)
+    assert run(exported(net, (ROWS,), verify=True), ROWS)[0].tolist() == [[want] * 3] * 2
+    assert net.weight.tolist() == [2] * 3 and net.n.tolist() == [5] * 3
+
+
+def other_memory(net, x):
+    net.n.data = net.n.data + 1
+
+
+def other_memory_of_a_weight(net, x):
+    net.weight.data = net.weight.data * 2
+
+
+def through_numpy(net, x):
+    net.n.numpy()[0] = 7
+
+
+@pytest.mark.parametrize("change, name", [(other_memory, "n"), (other_memory_of_a_weight, "weight"), (through_numpy, "n")])
+def test_what_a_trace_does_not_show_is_refused(change, name):
+    net = Scaled(change)
+    with pytest.raises(RuntimeError, match="forward changes %s, but no operator that the trace shows" % name):
+        exported(net, (ROWS,))
+    assert net.weight.tolist() == [2] * 3 and net.n.tolist() == [5] * 3

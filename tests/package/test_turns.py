@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import pt2onnx
-from pt2onnx.turns import FACTORIES, FIELDS
+from pt2onnx.turns import FIELDS, OF_THE_TRACER
 from pt2onnx.versions import GLOBALS, symbolic_helper
 
 
@@ -33,9 +33,9 @@ def export(model):
 
 
 def state(model):
-    return ([getattr(GLOBALS, n) for n in FIELDS], [getattr(torch, n) for n in FACTORIES], torch.jit._trace._trace_module_map, torch.is_grad_enabled(),
+    return ([getattr(GLOBALS, n) for n in FIELDS], [getattr(torch.jit._trace, n) for n in OF_THE_TRACER], torch.is_grad_enabled(),
             getattr(symbolic_helper, "_export_onnx_opset_version", None), [m.training for m in model.modules()], signal.getsignal(signal.SIGINT),
-            len(torch.jit._builtins._get_builtin_table()), torch._C._get_tracing_state() is None)
+            torch._C._get_tracing_state() is None)
 
 
 def interrupt():

@@ -7,7 +7,7 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..turns import buffers_kept
+from ..turns import tensors_kept
 from .prints import Print
 
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -126,7 +126,7 @@ def plainly():
 @contextlib.contextmanager
 def as_before(model):
     """The model's buffers and torch's random numbers are as before behind it: each run begins with the same."""
-    with buffers_kept(model), torch.random.fork_rng(devices=[]):
+    with tensors_kept(model), torch.random.fork_rng(devices=[]):
         yield
 
 
