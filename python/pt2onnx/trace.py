@@ -2,6 +2,8 @@
 
 The body of an autograd Function that nobody lowers is walked in its place. Every tensor is handed over by its address and
 kept alive until the call returns. Works with torch 1.13 and 2.x."""
+import collections
+
 import torch
 
 from . import _capi
@@ -302,16 +304,17 @@ class Record:
         return [a]
 
     def walk(self, graph, scope):
-        found = []
-        for n in graph.nodes():
+        found, nodes = [], collections.deque(graph.nodes())
+        while nodes:
+            n = nodes.popleft()
             if n.kind() == "prim::PythonOp" and not self.stays(n):
-                found += self.body(n, scope)
+                found += self.body(n, scope, nodes)
             else:
                 found.append(self.node(n, scope))
         return found
 
-    def body(self, n, outer):
-        """The nodes that a Function's forward has recorded, with its inputs and outputs those of the call."""
+    def body(self, n, outer, behind):
+        """The nodes that a Function's forward has recorded, with its inputs and outputs those of the call. behind: the nodes behind the call."""
         if "Subgraph" not in n.attributeNames() or not uses_inputs(n.g("Subgraph")):
             raise Opaque("Couldn't export Python operator %s: its forward computes outside of torch, of which a trace has nothing; a static method "
                          "`symbolic` of the Function says what it is in ONNX" % n.pyname())
@@ -321,12 +324,20 @@ class Record:
         for mine, theirs in zip(inner.inputs(), n.inputs()):
             self.number[scope, mine.debugName()] = self.value(outer, theirs)
         found = self.walk(inner, scope)
+        self.pass_over_copies(inner, scope, behind, outer)
         results, outputs = [self.value(scope, v) for v in inner.outputs()], list(n.outputs())
         if len(outputs) == 1 and outputs[0].type().kind() == "TupleType":      # several results are one tuple
             return found + [self.tuple(results, self.value(outer, outputs[0]))]
         for mine, theirs in zip(results, outputs):
             self.number[outer, theirs.debugName()] = mine
         return found
+
+    def pass_over_copies(self, inner, scope, behind, outer):
+        """Behind the call of a Function a trace has the nodes of its forward once more, those that write and what they need."""
+        for n in inner.nodes():
+            if behind and n.kind() == behind[0].kind() and n.sourceRange() == behind[0].sourceRange():
+                for mine, theirs in zip(n.outputs(), behind.popleft().outputs()):
+                    self.number[outer, theirs.debugName()] = self.value(scope, mine)
 
     def tuple(self, items, made):
         return _capi.Node(b"prim::TupleConstruct", None, None, self.array(_capi.c_uint32, items), len(items),

@@ -326,6 +326,34 @@ def test_a_function_without_symbolic_is_its_body():
         exported(f, ROWS, autograd_inlining=False)
 
 
+class Dirty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.mark_dirty(x)
+        x.mul_(x.abs() + 1).add_(k)
+        return x
+
+
+class Unmarked(torch.autograd.Function):
+    """Writes to its argument and calls another Function that does."""
+    @staticmethod
+    def forward(ctx, x, k):
+        x.add_(k)
+        x[0] = 0
+        return Dirty.apply(x, k) * 2
+
+
+@pytest.mark.parametrize("function", [Dirty, Unmarked])
+def test_a_function_that_writes_to_its_argument(function):
+    """What it has written stands once more behind the call in a trace."""
+    def f(x):
+        y = x * 2
+        z = function.apply(y, 3.0)
+        y.add_(1)
+        return z, y, function.apply(y * 1, 3.0)
+    agrees(exported(f, ROWS), f, ROWS)
+
+
 def test_an_opaque_function_is_no_constant():
     with pytest.raises(RuntimeError, match="Couldn't export Python operator Opaque"):
         exported(lambda x: Opaque.apply(x), ROWS)
