@@ -508,6 +508,64 @@ static Verdict legal_tanh(Legal *l, Node *n, Ox *out)
     return ox_ok(out[0]) ? CHANGED : REFUSED;
 }
 
+/* ---- branches and loops ---- */
+
+/* The body's last output becomes its first behind the condition. */
+static void carry_last(Graph *body)
+{
+    Ox *at = body->outputs.at;
+    size_t n = body->outputs.n;
+    Ox last = at[n - 1];
+    memmove(at + 2, at + 1, (n - 2) * sizeof *at);
+    at[1] = last;
+}
+
+/* Loop before 11 carries a value at least: one that nothing reads. */
+static Verdict legal_loop(Legal *l, Node *n, Ox *out)
+{
+    Graph *body = node_attr(n, "body")->g;
+    Ox made[MAX_OUT + 1];
+    if (n->n_in > 2 || n->n_out == 0)
+        return AS_IT_IS;
+    graph_output(body, graph_input(body, NULL, type_tensor(l->cx, DT_BOOL, 0, NULL)), NULL);
+    carry_last(body);
+    Ox unread = ox_bool(n->graph, true);
+    if (!ox_make_n(n->graph, "Loop", INPUTS(n->in[0], n->in[1], unread), n->attr, (size_t)n->n_attr,
+                   made, (size_t)n->n_out + 1))
+        return REFUSED;
+    memcpy(out, made + 1, (size_t)n->n_out * sizeof *out);
+    return CHANGED;
+}
+
+/* Are a and b of another rank or of sizes that are known to differ? */
+static bool shapes_differ(Ctx *cx, Ox a, Ox b)
+{
+    int rank = ox_rank(a);
+    bool differ = rank >= 0 && ox_rank(b) >= 0 && rank != ox_rank(b);
+    for (int i = 0; !differ && rank == ox_rank(b) && i < rank; i++)
+        differ = dim_known(ox_dim(a, i), NULL) && dim_eq(cx, ox_dim(a, i), ox_dim(b, i)) == NO;
+    return differ;
+}
+
+/* The branches of an If before 11 give one shape: sizes that are symbols pass for that. */
+static Verdict legal_if(Legal *l, Node *n, Ox *out)
+{
+    (void)out;
+    const Graph *yes = node_attr(n, "then_branch")->g;
+    const Graph *no = node_attr(n, "else_branch")->g;
+    for (int i = 0; i < n->n_out; i++) {
+        if (!shapes_differ(l->cx, yes->outputs.at[i], no->outputs.at[i]))
+            continue;
+        refuse(l->cx, n->at, n->name,
+               "If of branches that give tensors of different shapes needs ONNX opset 11, the "
+               "target is %d",
+               l->target);
+        refuse_opset(l->cx, 11);
+        return REFUSED;
+    }
+    return AS_IT_IS;
+}
+
 static const LegalOp legal_ops[] = {
     { "ArgMax", 12, legal_arg_last },
     { "ArgMin", 12, legal_arg_last },
@@ -528,10 +586,12 @@ static const LegalOp legal_ops[] = {
     { "Greater", 13, legal_comparison },
     { "GroupNormalization", ONNX_LAST_TARGET + 1, legal_group_norm },
     { "Hardmax", 13, legal_softmax },
+    { "If", 11, legal_if },
     { "IsInf", 10, legal_is_inf },
     { "LayerNormalization", 17, legal_layer_norm },
     { "Less", 13, legal_comparison },
     { "LogSoftmax", 13, legal_softmax },
+    { "Loop", 11, legal_loop },
     { "MatMul", ONNX_LAST_TARGET + 1, legal_matmul },
     { "Max", 12, legal_extreme },
     { "MaxPool", ONNX_LAST_TARGET + 1, legal_pool },
