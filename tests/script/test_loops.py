@@ -388,3 +388,30 @@ def test_a_body_of_bfloat16(tmp_path):
     assert "Loop of bfloat16 needs ONNX opset 16, the target is 15" in said and "Scan of bfloat16 needs ONNX opset 16" in said
     assert "--opset 16" in said
     same(OfBfloat16(), tmp_path, [(torch.tensor([1., 2., 0.5]),), (torch.tensor([-1.]),)], "-i", "x:float32[N]", "--opset", "16")
+
+
+class CarriesNothing(nn.Module):
+    """Each iteration gives an item, and nothing goes on to the next."""
+    def forward(self, x):
+        rows = [torch.stack([v + 1 for v in r]) for r in x]
+        return torch.stack(rows), torch.tensor([2 * i for i in range(x.size(0))]), torch.stack([r.sum() for r in x])[0]
+
+
+@pytest.mark.parametrize("opset", [9, 10, 11])
+def test_a_loop_that_carries_nothing(opset, tmp_path):
+    runs = [(torch.rand(n, m),) for n, m in ((4, 3), (1, 5))]
+    same(CarriesNothing(), tmp_path, runs, "-i", "x:float32[N,M]", "--opset", str(opset))
+
+
+class OtherSizes(nn.Module):
+    def forward(self, x):
+        y = torch.zeros(2)
+        if bool(x.sum() > 0):
+            y = torch.zeros(5)
+        return y
+
+
+def test_branches_of_other_sizes(tmp_path):
+    said = refused(OtherSizes(), tmp_path, "-i", "x:float32[N]", "--opset", "10")
+    assert "different shapes needs ONNX opset 11, the target is 10" in said and "--opset 11" in said
+    same(OtherSizes(), tmp_path, [(torch.ones(1),), (-torch.ones(1),)], "-i", "x:float32[N]", "--opset", "11")
