@@ -2,7 +2,9 @@
 
 As torch.onnx does: a dict at the end of args names arguments, defaults of forward fill what is left out, a lone value is a
 tuple of one. Keyword-only arguments go through a wrapper module, because torch's tracer takes none."""
+import functools
 import inspect
+import re
 
 import torch
 
@@ -144,14 +146,73 @@ def has_structure(value):
 
 
 class Function(torch.nn.Module):
-    """A callable as a module, with the callable's own signature; a method of a module has that module's weights."""
+    """A callable as a module, with the callable's own signature; a method of a module has that module's weights, another callable those of the
+    modules that it holds, by the names that it has for them."""
 
     def __init__(self, function):
         super().__init__()
-        self.forward = function
+        self.forward = function if inspect.isroutine(function) and hasattr(function, "__code__") else called(function)
         owner = getattr(function, "__self__", None)
         if isinstance(owner, torch.nn.Module):
             self._model = owner
+        else:
+            self.add_modules(modules_of(function, "", set()))
+
+    def add_modules(self, held):
+        for name, module in held:
+            while hasattr(self, name):
+                name += "_"
+            self.add_module(name, module)
+        self.training = any(module.training for _, module in held) if held else self.training
+
+
+def called(function):
+    """An object that can be called, as a function: torch.export asks for the code of one."""
+    def forward(*args, **kwargs):
+        return function(*args, **kwargs)
+    try:
+        forward.__signature__ = inspect.signature(function)
+    except (ValueError, TypeError):
+        pass                                            # a builtin of torch's
+    return forward
+
+
+def modules_of(value, name, seen):
+    """[(name, module)] that a callable holds: in its closure, among the globals that its code names, bound to it, and in containers of these."""
+    if id(value) in seen or isinstance(value, type):
+        return []
+    seen.add(id(value))
+    if isinstance(value, torch.nn.Module):
+        return [(name or "module", value)]
+    held = {}
+    if isinstance(value, (tuple, list)):
+        held = dict(enumerate(value))
+    elif isinstance(value, dict):
+        held = value
+    elif isinstance(value, functools.partial):
+        held = {"func": value.func, "args": value.args, **value.keywords}
+    elif inspect.ismethod(value):
+        held = {"self": value.__self__, "func": value.__func__}
+    elif inspect.isfunction(value) and not str(value.__module__).startswith("torch."):
+        held = names_of_code(value)
+    elif callable(value) and hasattr(value, "__dict__") and not inspect.isroutine(value):
+        held = vars(value)
+    return [found for key, item in held.items() for found in modules_of(item, plain_name(name, key), seen)]
+
+
+def names_of_code(function):
+    """What its code calls by a name of the file or of the function around it; a name may have no value yet."""
+    try:
+        known = inspect.getclosurevars(function)
+    except ValueError:
+        return {}
+    return {**known.globals, **known.nonlocals}
+
+
+def plain_name(name, key):
+    """`layers` and 0 are layers_0; what a function or an object holds has its own name."""
+    text = key if isinstance(key, str) else "%s_%s" % (name, key)
+    return re.sub(r"\W", "_", text)
 
 
 def prefix_of(model):

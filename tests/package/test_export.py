@@ -364,6 +364,48 @@ def test_an_example_that_forward_knows_otherwise_is_an_input_all_the_same(option
         agrees(pt2onnx.export(model, (held,), **options).model_proto, model, ROWS)
 
 
+def trained():
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Dropout())
+    torch.nn.init.normal_(net[1].running_mean)
+    return net
+
+
+class Pipeline:
+    def __init__(self, net):
+        self.parts = [net]
+
+    def __call__(self, x):
+        return self.parts[0](x) * 2
+
+
+CALLABLES = {"lambda": lambda net: lambda x: net(x), "partial": lambda net: functools.partial(net), "object": Pipeline,
+             "method of another object": lambda net: Pipeline(net).__call__,
+             "function that calls one": lambda net: lambda x, inner=None: CALLABLES["lambda"](net)(x)}
+
+
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}][:1 + TORCH_2], ids=["traced", "exported"][:1 + TORCH_2])
+@pytest.mark.parametrize("kind", CALLABLES)
+def test_modules_that_a_callable_holds(kind, options):
+    """They are in evaluation mode for the time of the export, as a module would be, and their weights are the model's."""
+    net = trained()
+    f = CALLABLES[kind](net)
+    model = pt2onnx.export(f, (ROWS,), **options).model_proto
+    assert "Dropout" not in ops(model) and all(m.training for m in net.modules()) and net[1].num_batches_tracked == 0
+    net.eval()
+    agrees(model, f, ROWS)
+
+
+def test_weights_of_a_callable_have_its_names():
+    net = torch.nn.Linear(3, 4)
+    assert weights(exported(lambda x: net(x), (ROWS,))) == ["net.weight", "net.bias"]
+
+
+@pytest.mark.skipif(not TORCH_2, reason="needs torch.export")
+@pytest.mark.parametrize("f", [torch.relu, functools.partial(torch.softmax, dim=1)])
+def test_builtins_through_torch_export(f):
+    agrees(pt2onnx.export(f, (ROWS,), dynamo=True).model_proto, f, ROWS)
+
+
 Two = collections.namedtuple("Two", "a b")
 
 
