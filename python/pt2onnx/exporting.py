@@ -295,7 +295,7 @@ class Export:
     def told_shapes(self, arguments, names):
         """{argument: its shapes}, of dynamic_shapes or of what dynamic_axes says in its terms. names: of the arguments, by place."""
         told = self.s.dynamic_shapes
-        return shapes.by_argument(names, told) if told else self.shapes_of_axes(arguments)
+        return shapes.checked(arguments, shapes.by_argument(names, told)) if told else self.shapes_of_axes(arguments)
 
     def shapes_of_axes(self, arguments):
         s = self.s

@@ -40,15 +40,42 @@ def by_argument(names, shapes):
 def mapped(value, shape, do, path):
     """What dynamic_shapes says of a value, with do(leaf, what it says, path) at each leaf."""
     if isinstance(value, (tuple, list)):
-        items = [mapped(v, s, do, "%s.%d" % (path, i)) for i, (v, s) in enumerate(zip(value, shape or [None] * len(value)))]
+        shapes = shape or [None] * len(value)
+        if not isinstance(shapes, (tuple, list)) or len(shapes) != len(value):
+            raise ValueError("dynamic_shapes: %s has %d items, not %r" % (path, len(value), shape))
+        items = [mapped(v, s, do, "%s.%d" % (path, i)) for i, (v, s) in enumerate(zip(value, shapes))]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if isinstance(value, dict):
-        return {k: mapped(v, (shape or {}).get(k), do, "%s.%s" % (path, k)) for k, v in value.items()}
+        shapes = shape or {}
+        unknown = [key for key in shapes if key not in value] if isinstance(shapes, dict) else [shape]
+        if unknown:
+            raise ValueError("dynamic_shapes: %s has the keys %s, not %r" % (path, ", ".join(map(str, value)), unknown[0]))
+        return {k: mapped(v, shapes.get(k), do, "%s.%s" % (path, k)) for k, v in value.items()}
     return do(value, shape, path)
 
 
 def mapped_arguments(arguments, shapes, do):
     return {name: mapped(value, (shapes or {}).get(name), do, name) for name, value in arguments.items()}
+
+
+def checked(arguments, shapes):
+    """The shapes with their axes counted from the front. One that no tensor has would be lost."""
+    return mapped_arguments(arguments, shapes, from_the_front)
+
+
+def from_the_front(value, told, path):
+    if not isinstance(value, torch.Tensor):
+        return told
+    if isinstance(told, (tuple, list)) and len(told) != value.dim():
+        raise ValueError("dynamic_shapes: %s has %d dimensions, not %d" % (path, value.dim(), len(told)))
+    if told is not None and not isinstance(told, (dict, tuple, list)):
+        raise TypeError("dynamic_shapes: %s is a tensor, of which a dict or a list tells, not %r" % (path, told))
+    if not isinstance(told, dict):
+        return told
+    for axis in told:
+        if not axes.is_int(axis) or not -value.dim() <= axis < value.dim():
+            raise ValueError("dynamic_shapes: %s has no dimension %r, it has %d" % (path, axis, value.dim()))
+    return {axis % value.dim(): size for axis, size in told.items()}
 
 
 def without_names(arguments, shapes):

@@ -100,6 +100,27 @@ def test_shapes_of_arguments_that_are_not_there_are_refused(shapes, text):
         program(Both(), (ROWS, ROWS), dynamic_shapes=shapes)
 
 
+@pytest.mark.parametrize("shapes, text", [
+    ({"d": {"c": {0: "n"}}}, "d has the keys a, b, not 'c'"),
+    ({"d": {0: "n"}}, "d has the keys a, b, not 0"),
+    ({"d": [{0: "n"}]}, "d has the keys a, b"),
+    ({"d": {"b": [None, {0: "n"}]}}, "d.b has 1 items"),
+    ({"pair": {0: "n"}}, "pair has 2 items"),
+    ({"d": {"a": {2: "n"}}}, "d.a has no dimension 2, it has 2"),
+    ({"d": {"a": {-3: "n"}}}, "d.a has no dimension -3"),
+    ({"d": {"a": {"0": "n"}}}, "d.a has no dimension '0'"),
+    ({"d": {"a": ["n"]}}, "d.a has 2 dimensions, not 1"),
+    ({"d": {"a": "n"}}, "d.a is a tensor, of which a dict or a list tells, not 'n'"),
+])
+def test_shapes_of_what_is_not_in_an_argument_are_refused(shapes, text):
+    with pytest.raises((ValueError, TypeError), match="dynamic_shapes: " + text):
+        program(Nested(), NESTED, dynamic_shapes=shapes)
+
+
+def test_an_axis_may_be_counted_from_the_end():
+    assert sizes(program(Both(), (ROWS, ROWS), dynamic_shapes={"x": {-2: "n"}, "y": {-2: "m", -1: None}})) == {"x": ["n", 3], "y": ["m", 3]}
+
+
 def test_an_open_size_may_be_one_in_the_example():
     """torch.export takes a size of 1 for a fixed one."""
     class Norm(torch.nn.Module):
