@@ -15,7 +15,8 @@ class Call:
         self.places, self.sequences = places, sequences
         names = self.by_place(positional)
         self.defaults = {name: defaults.get(name, MISSING) for name in [*names, *named]}
-        self.count = len(leaves_in({**names, **named}))
+        self.example = {**names, **named}
+        self.count = len(leaves_in(self.example))
 
     def by_place(self, args):
         """{parameter: argument}; what *args takes has its number for a name."""
@@ -36,7 +37,7 @@ class Call:
         for name, default in self.defaults.items():
             if arguments.setdefault(name, default) is MISSING:
                 raise TypeError("the model is missing an argument: '%s'" % name)
-        values = {name: arguments[name] for name in self.defaults}
+        values = {name: in_order(name, arguments[name], self.example.get(name)) for name in self.defaults}
         if len(leaves_in(values)) != self.count:
             raise TypeError("the model takes %d tensors and numbers, as in the export, not %d" % (self.count, len(leaves_in(values))))
         return [array for name, value in values.items() for array in self.arrays(name, value)]
@@ -44,6 +45,17 @@ class Call:
     def arrays(self, name, value):
         found = flat(value, given=True)
         return [found] if name in self.sequences and isinstance(value, (list, tuple)) and value else found
+
+
+def in_order(name, value, example):
+    """The value with its dicts in the order that they have in the example."""
+    if isinstance(example, dict):
+        if not isinstance(value, dict) or set(value) != set(example):
+            raise TypeError("the argument %s was exported as a dict with the keys %s" % (name, ", ".join(map(str, example)) or "none"))
+        return {key: in_order("%s[%r]" % (name, key), value[key], item) for key, item in example.items()}
+    if type(value) in (tuple, list) and isinstance(example, (tuple, list)) and len(value) == len(example):
+        return [in_order("%s[%d]" % (name, i), item, known) for i, (item, known) in enumerate(zip(value, example))]
+    return value
 
 
 def of_signature(signature, positional, named):

@@ -1,5 +1,5 @@
 """verify=True and report=True."""
-from typing import List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple
 
 import pytest
 import torch
@@ -62,6 +62,24 @@ def test_a_result_is_called_as_forward(make, options):
                               ((ROWS, [other, other]), {}, "tensors and numbers")):
         with pytest.raises(TypeError, match=text):
             result(*args, **named)
+
+
+class OfDict(torch.nn.Module):
+    def forward(self, d: Dict[str, torch.Tensor], k):
+        return d["a"] - d["b"] * k
+
+
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("make", [lambda net: net, torch.jit.script], ids=["module", "script"])
+def test_a_dict_is_given_to_a_result_by_its_keys(make, options):
+    if make is torch.jit.script and options:
+        pytest.skip("torch.export takes no scripts")
+    a, b, k = ROWS, ROWS + 3, ROWS + 1
+    result = pt2onnx.export(make(OfDict()), ({"a": a, "b": b}, k), **options)
+    torch.testing.assert_close(result({"b": b, "a": a}, k)[0], a - b * k)
+    for wrong in {"a": a, "c": b}, {"a": a}, [a, b]:
+        with pytest.raises(TypeError, match="the argument d was exported as a dict with the keys a, b"):
+            result(wrong, k)
 
 
 def test_a_default_of_forward_is_the_results_too():
