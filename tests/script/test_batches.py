@@ -534,3 +534,16 @@ def test_group_norm_of_no_sample(tmp_path):
         oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[N,8,H,6]", "--opset=%d" % opset)
         with torch.no_grad():
             oracle.run(out, runs_of(model, [(8, 5, 6)], 0))
+
+
+class Medians(nn.Module):
+    def forward(self, x):
+        return x.median(), x.nanmedian()
+
+
+@pytest.mark.parametrize("opset", [11, 18, 21])
+def test_the_median_of_no_sample(opset, tmp_path):
+    model, out = Medians().eval(), tmp_path / "model.onnx"
+    save(model, "scripted", None, str(tmp_path / "model.pt"))
+    oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[N,3]", "--opset=%d" % opset)
+    oracle.run(out, runs_of(model, [(3,)], 0))

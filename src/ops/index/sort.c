@@ -12,6 +12,7 @@ typedef struct Column {
     Ox x;
     int axis;
     bool scalar;
+    bool whole; /* all elements of a tensor, which may have none */
     Dim size;
 } Column;
 
@@ -141,6 +142,18 @@ static Ox some_nan(Op *op, Ox nan, int axis, bool keep)
     return ox_ok(most) ? ox_cast(op->g, most, DT_BOOL) : POISON;
 }
 
+/* The sorted elements, and a NaN behind them where there may be none: the middle of none is then
+ * this NaN, by the index 0 or -1. */
+static Ox never_empty(Op *op, const Column *c, Ox sorted)
+{
+    int64_t least, most;
+    dim_range(op->cx, c->size, &least, &most);
+    if (least > 0 || !dtype_is_float(ox_dtype(c->x)))
+        return sorted;
+    Ox nan = unsqueeze_axis(op, number_like(op, NAN, c->x), 0);
+    return ox_with(op, "Concat", INPUTS(sorted, nan), INT("axis", 0));
+}
+
 /* Value and index of the element in the middle; of floats, of the first NaN if there is one. */
 static bool median(Op *op, const Column *c, bool keep, Ox *out)
 {
@@ -148,6 +161,8 @@ static bool median(Op *op, const Column *c, bool keep, Ox *out)
     Dim middle = dim_floordiv(op->cx, dim_sub(op->cx, c->size, one), dim_int(op->cx, 2));
     if (!middle || !first_k(op, c, dim_add(op->cx, middle, one), false, true, out))
         return false;
+    if (c->whole)
+        out[0] = never_empty(op, c, out[0]);
     for (int i = 0; i < 2; i++)
         out[i] = one_of(op, c, out[i], middle, keep);
     if (!dtype_is_float(ox_dtype(c->x)))
@@ -183,6 +198,8 @@ static bool nan_median(Op *op, const Column *c, bool keep, Ox *out)
     Ox middle = ox(op, "Div", less, two); /* -1 / 2 is 0, where there are no numbers */
     if (!ox_ok(filled.x) || !first_k(op, &filled, c->size, false, true, out))
         return false;
+    if (c->whole)
+        out[0] = never_empty(op, c, out[0]);
     for (int i = 0; i < 2; i++)
         out[i] = ox_with(op, "GatherElements", INPUTS(out[i], middle), INT("axis", c->axis));
     Ox zero = ox_int(op->g, 0);
@@ -220,7 +237,7 @@ static Ox lower_median(Op *op)
     Ox out[2];
     if (!ox_ok(x))
         return POISON;
-    Column c = { .x = x, .size = ox_dim(x, 0) };
+    Column c = { .x = x, .whole = true, .size = ox_dim(x, 0) };
     if (dim_is(c.size, 0) && dtype_is_float(ox_dtype(x)))
         return number_like(op, NAN, x);
     if (dim_is(c.size, 0))
