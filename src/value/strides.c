@@ -133,6 +133,19 @@ static Tri chunk_ends(Ctx *cx, Type old, const Dim *stride, int d, Dim step)
     return single == NO && follows == NO ? YES : UNKNOWN;
 }
 
+/* Have the new axes, of which there are `made` elements, filled a chunk of `have`? Not where they
+ * are some times as many: N*(M - 1) for M - 1. */
+static Tri chunk_filled(Ctx *cx, Dim made, Dim have)
+{
+    Dim times;
+    Tri same = dim_eq(cx, made, have);
+    if (same != UNKNOWN || !dim_divide(cx, made, have, &times))
+        return same;
+    Dim one = dim_int(cx, 1);
+    bool more = dim_lt(cx, one, times) == YES && dim_le(cx, one, have) == YES;
+    return more ? NO : UNKNOWN;
+}
+
 /* Old axes fall into chunks, each of which lies in memory without gaps; the sizes of a chunk must
  * be the product of some new axes, in order. [2,3,4] with strides (1,8,2) is two chunks, 2 and 3*4,
  * so that [2,12] and [2,6,2] are views and [6,4] is none. */
@@ -143,6 +156,7 @@ Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK
     Dim have = one;
     Dim made = one;
     bool exact = type_static(old, NULL) && type_static(to, NULL);
+    bool sure = true; /* that no fewer of the new axes would have filled a chunk */
     int v = to->rank - 1;
     if (old->rank == 0 || (exact && dim_is(type_numel(cx, old), 0)))
         return contiguous_strides(cx, to, out) ? YES : UNKNOWN;
@@ -154,13 +168,15 @@ Tri view_strides(Ctx *cx, Type old, const Dim *stride, Type to, Dim out[MAX_RANK
         if (ends == NO)
             continue;
         while (v >= 0 && (dim_eq(cx, made, have) != YES || dim_is(to->dim[v], 1))) {
+            sure = sure && dim_eq(cx, made, have) != UNKNOWN;
             out[v] = dim_mul(cx, made, base);
             made = dim_mul(cx, made, to->dim[v--]);
             if (!made || (exact && dim_lt(cx, have, made) == YES))
                 return made ? NO : UNKNOWN;
         }
-        if (dim_eq(cx, made, have) != YES)
-            return exact ? NO : dim_eq(cx, made, have);
+        Tri filled = chunk_filled(cx, made, have);
+        if (filled != YES)
+            return sure ? filled : UNKNOWN;
         base = d > 0 ? stride[d - 1] : base;
         have = made = one;
     }

@@ -331,8 +331,7 @@ Tensor *tensor_maybe_view(Ctx *cx, Tensor *base, Str op, Ox read)
     Tensor *t = tensor_copy(cx, base, read);
     const char *why = base->contiguous == UNKNOWN && !base->stride
         ? "on the order in which PyTorch lays that out (write to a clone() of one of them)"
-        : "on sizes that are not known (-i with sizes, or with bounds such as N=2..64, decides "
-          "it)";
+        : "on sizes that are not known (-i with sizes decides it, and bounds such as N=2..64 may)";
     tensor_maybe_shared(
         cx, base, t, str_fmt(cx, "whether %s shares memory with its input depends %s", op->s, why));
     return t;

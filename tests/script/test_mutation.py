@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from scripted import oracle
+from scripted import oracle, refused, same
 
 # what the view is of b: float32[N,K,3]; K is 4 in both runs where the view says so
 VIEWS = {
@@ -319,3 +319,30 @@ def test_several_results_written_to_tensors_of_the_caller(name, tmp_path):
 
 def test_polygamma_in_place(tmp_path):
     traced(lambda x: (torch.stack([x, x + 1])[1].polygamma_(1),), tmp_path)
+
+
+class Turned(torch.nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        z = y.t().reshape(-1)
+        z.add_(1)
+        y.mul_(2)
+        return y, z
+
+
+class LastColumns(torch.nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        z = y[:, 1:].reshape(-1)
+        z.add_(1)
+        y.mul_(2)
+        return y, z
+
+
+@pytest.mark.parametrize("model, decides, leaves", [
+    (Turned, "N=2..64,M=2..9", "N=1..64,3"),                                # one row is a view of its elements in order
+    (LastColumns, "N=2..64,M=3..9", "N=2..64,M=2..9"),                      # so is one column
+])
+def test_bounds_decide_whether_reshape_copies(model, decides, leaves, tmp_path):
+    same(model(), tmp_path, [(torch.randn(4, 3),), (torch.randn(2, 5),)], "-i", "x:float32[%s]" % decides)
+    assert "bounds such as N=2..64 may" in refused(model(), tmp_path, "-i", "x:float32[%s]" % leaves)
