@@ -117,6 +117,15 @@ def test_shapes_of_what_is_not_in_an_argument_are_refused(shapes, text):
         program(Nested(), NESTED, dynamic_shapes=shapes)
 
 
+@pytest.mark.parametrize("options", [{"dynamic_shapes": {"x": {0: "n"}}}, {"input_names": ["x"], "dynamic_axes": {"x": {0: "n"}}}])
+def test_a_size_that_the_program_narrows_is_told(options):
+    class Few(torch.nn.Module):
+        def forward(self, x):
+            return x.sum() if x.shape[0] > 3 else x.mean()
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="exported for inputs of which this is true: n <= 3"):
+        program(Few(), (ROWS[:2],), **options)
+
+
 def test_an_axis_may_be_counted_from_the_end():
     assert sizes(program(Both(), (ROWS, ROWS), dynamic_shapes={"x": {-2: "n"}, "y": {-2: "m", -1: None}})) == {"x": ["n", 3], "y": ["m", 3]}
 

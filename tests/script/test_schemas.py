@@ -170,6 +170,24 @@ def test_a_guard_that_the_model_does_not_check_is_told(tmp_path):
         assert told.replace("%s", name) in said, said
 
 
+class FewOrMany(nn.Module):
+    def forward(self, x):
+        return x.sum() if x.shape[0] > 3 else x.mean()
+
+
+def test_a_bound_that_the_model_does_not_check_is_told(tmp_path):
+    """Not one that a window asks for (at least so much), and not where it holds in every run."""
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(FewOrMany(), (torch.rand(2, 3),), dynamic_shapes=({0: Dim.DYNAMIC},), strict=False), str(path))
+    told = "assumed: the program was exported for inputs of which this is true: %s <= 3\n"
+    for options, size in ((), "x.size(0)"), (("-i", "x:float32[rows,3]"), "rows"), (("-i", "x:float32[7,3]"), "7"):
+        assert told % size in oracle.converted(path, tmp_path / "model.onnx", *options).stderr
+    assert not oracle.converted(path, tmp_path / "model.onnx", "-i", "x:float32[2,3]").stderr
+    window = torch.export.export(nn.Conv1d(3, 4, 5), (torch.rand(2, 3, 9),), dynamic_shapes=({2: Dim.DYNAMIC},), strict=False)
+    torch.export.save(window, str(path))
+    assert not oracle.converted(path, tmp_path / "model.onnx").stderr
+
+
 def test_a_guard_on_a_size_that_is_a_number_is_not_told(tmp_path):
     path = tmp_path / "model.pt2"
     torch.export.save(torch.export.export(nn.Linear(4, 3), (torch.rand(5, 4),), dynamic_shapes=({0: Dim.AUTO, 1: Dim.AUTO},)), str(path))

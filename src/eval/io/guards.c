@@ -4,9 +4,11 @@
  *     (L['x'].size()[0] % 2) == 0   ->   (batch % 2) == 0
  *
  * Sizes for which a guard does not hold would have taken another way through the source. One that
- * asks for a number is told as an assumption; most others are bounds, or say that a size is not
- * 1. */
+ * asks for a number, or for at most so much, is told as an assumption: the model takes other sizes
+ * and gives wrong numbers. The others mostly say that a size is not 1, or large enough for a
+ * window. */
 #include <ctype.h>
+#include <stdlib.h>
 
 #include "eval/internal.h"
 
@@ -100,6 +102,12 @@ static bool asks_for_a_number(const char *guard)
     return rest && rest[strspn(rest, "0123456789")] == '\0';
 }
 
+/* x.size(0) <= 8: bounds that the caller has asked for are no guards. */
+static bool asks_for_at_most(const char *guard)
+{
+    return strstr(guard, " <= ") || strstr(guard, " < ");
+}
+
 /* "4 == 4" is what becomes of a guard on a size that is 4 in every run. */
 static bool is_plain(Str said)
 {
@@ -110,12 +118,25 @@ static bool is_plain(Str said)
         memcmp(said->s, sign + strlen(equals), n) == 0;
 }
 
+/* "2 <= 3" is what becomes of a bound on a size that is 2 in every run. */
+static bool is_met(Str said)
+{
+    char *end;
+    long size = strtol(said->s, &end, 10);
+    if (end == said->s || strncmp(end, " <= ", 4) != 0)
+        return false;
+    const char *bound = end + 4;
+    return size <= strtol(bound, &end, 10) && end > bound && *end == '\0';
+}
+
 static void tell_guard(const Guards *g, const char *guard)
 {
     Str said = with_names(g, guard);
-    if (said && !is_plain(said))
-        note(g->cx, asks_for_a_number(said->s) ? NOTE_ASSUMED : NOTE_INFO,
-             "the program was exported for inputs of which this is true: %s", said->s);
+    if (!said || is_plain(said) || is_met(said))
+        return;
+    bool narrows = asks_for_a_number(said->s) || asks_for_at_most(said->s);
+    note(g->cx, narrows ? NOTE_ASSUMED : NOTE_INFO,
+         "the program was exported for inputs of which this is true: %s", said->s);
 }
 
 bool tell_guards(Eval *ev)
