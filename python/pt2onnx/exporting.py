@@ -27,8 +27,8 @@ from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
-from .turns import Turn, tensors_kept, deliver, later, undisturbed
-from .versions import GLOBALS, ONNX_DTYPES, TrainingMode, Warn, autocasts, error_of, has_export
+from .turns import Turn, deliver, later, tensors_kept, undisturbed
+from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
 UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %s. If you are trying to export a custom operator, "
@@ -130,9 +130,15 @@ class Export:
             raise RuntimeError("pt2onnx: dump_exported_program needs a program of torch.export: dynamo=True")
 
     def needs_trace(self):
-        if self.s.functions:
+        """What only a plain nn.Module has, without dynamo, dynamic_shapes and quantised weights."""
+        s = self.s
+        if s.functions:
             raise RuntimeError("pt2onnx: export_modules_as_functions needs a module that is traced: a plain nn.Module, without dynamo, dynamic_shapes and "
                                "quantised weights")
+        if not s.export_params:
+            warn("export_params=False is ignored, the model has its weights: only a plain nn.Module that is traced can go without")
+        if s.operator_export_type in (OperatorExportTypes.ONNX_ATEN, FALLTHROUGH):
+            warn("operator_export_type=%s is ignored: only of a plain nn.Module that is traced operators stay torch's" % s.operator_export_type.name)
 
     def wants_program(self):
         s = self.s

@@ -1149,3 +1149,14 @@ def test_the_first_line_of_an_error_says_which_opset_helps():
     with pytest.raises(RuntimeError) as e:
         exported(lambda x: x.remainder(2.0), torch.rand(2, 3, dtype=torch.float64), opset_version=9)
     assert str(e.value).splitlines()[0] == "Exporting the operator 'aten::remainder' to ONNX opset version 9 is not supported: version 10 supports it"
+
+
+@pytest.mark.parametrize("options, text", [({"export_params": False}, "export_params=False is ignored, the model has its weights"),
+                                           ({"operator_export_type": torch.onnx.OperatorExportTypes.ONNX_ATEN}, "operator_export_type=ONNX_ATEN is ignored")])
+@pytest.mark.parametrize("road", ["script", "program"][:1 + TORCH_2])
+def test_what_only_a_traced_module_has_is_told(road, options, text):
+    net = torch.nn.Linear(3, 4)
+    with pytest.warns(UserWarning, match=text):
+        model = exported(torch.jit.script(net), (ROWS,), **options) if road == "script" else \
+            pt2onnx.export(net, (ROWS,), dynamo=True, **options).model_proto
+    agrees(model, net, ROWS)
