@@ -154,7 +154,7 @@ class Export:
         has_mode = isinstance(model, torch.nn.Module) and hasattr(model, "training")
         before = [(m, m.training) for m in model.modules() if hasattr(m, "training")] if has_mode else []
         if self.s.training != TrainingMode.PRESERVE and has_mode:
-            model.train(self.s.training == TrainingMode.TRAINING)
+            self.set_mode(model, self.s.training == TrainingMode.TRAINING)
         GLOBALS.export_training = has_mode and model.training
         try:
             yield
@@ -162,6 +162,14 @@ class Export:
             for m, training in before:
                 if m.training != training:
                     m.training = training
+
+    def set_mode(self, model, training):
+        """A program of torch.export as a module has the mode that it was exported in, and refuses another."""
+        try:
+            model.train(training)
+        except NotImplementedError:
+            for m in model.children():
+                self.set_mode(m, training)
 
     def from_trace(self, path):
         s = self.s

@@ -66,12 +66,15 @@ def trace(model, args, counted=False):
     paths = {m: plain(name, prefix) for name, m in model.named_modules() if plain(name, prefix)}
     paths = CountedPaths(paths) if counted else paths
     before = torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn
+    cached = torch.is_autocast_cache_enabled()
     names = set(model.state_dict())
     torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = paths, name_lookup
+    torch.set_autocast_cache_enabled(False)             # a weight that an earlier forward has cast would be a constant
     try:
         with tensors_kept(model) as kept:
             graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     finally:
+        torch.set_autocast_cache_enabled(cached)
         torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = before
     if set(model.state_dict()) != names:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")

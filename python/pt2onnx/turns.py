@@ -136,6 +136,7 @@ def snapshot(model):
     undo = [(setattr, GLOBALS, name, getattr(GLOBALS, name)) for name in FIELDS]
     undo += [(setattr, torch.jit._trace, name, getattr(torch.jit._trace, name)) for name in OF_THE_TRACER]
     undo.append((put_back_gradients, threading.get_ident(), torch.is_grad_enabled()))
+    undo.append((put_back_autocast_cache, threading.get_ident(), torch.is_autocast_cache_enabled()))
     undo += [(torch.set_rng_state, torch.get_rng_state()), (random.setstate, random.getstate())]
     if "numpy" in sys.modules:
         numpy = sys.modules["numpy"]
@@ -150,6 +151,11 @@ def put_back_gradients(thread, enabled):
     """Each thread has its own."""
     if threading.get_ident() == thread and torch.is_grad_enabled() != enabled:
         torch.set_grad_enabled(enabled)
+
+
+def put_back_autocast_cache(thread, enabled):
+    if threading.get_ident() == thread:
+        torch.set_autocast_cache_enabled(enabled)
 
 
 def put_back_mode(module, training):

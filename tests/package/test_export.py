@@ -1160,3 +1160,20 @@ def test_what_only_a_traced_module_has_is_told(road, options, text):
         model = exported(torch.jit.script(net), (ROWS,), **options) if road == "script" else \
             pt2onnx.export(net, (ROWS,), dynamo=True, **options).model_proto
     agrees(model, net, ROWS)
+
+
+@pytest.mark.skipif(not TORCH_2, reason="needs torch.export")
+def test_a_program_as_a_module():
+    """It has the mode that it was exported in, and takes no other."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Dropout()).eval()
+    model = torch.export.export(net, (ROWS,)).module()
+    agrees(exported(model, (ROWS,)), net, ROWS)
+
+
+def test_a_weight_that_an_autocast_has_cast_before():
+    net = torch.nn.Linear(3, 4)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        net(ROWS)
+        model = exported(lambda x: net(x).float(), (ROWS,))
+        assert torch.is_autocast_cache_enabled()
+        agrees(model, lambda x: net(x).float(), ROWS, rtol=1e-2, atol=1e-2)
