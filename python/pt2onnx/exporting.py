@@ -4,7 +4,6 @@
     ScriptModule, ScriptFunction torch.jit.save to a temporary file, and the reader of .pt
     ExportedProgram, dynamo=True torch.export.save to a temporary file, and the reader of .pt2"""
 import contextlib
-import copy
 import errno
 import os
 import re
@@ -27,7 +26,7 @@ from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import Record, trace
-from .turns import Turn, deliver, later, tensors_kept, undisturbed
+from .turns import Turn, deliver, tensors_kept, undisturbed
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -450,7 +449,7 @@ class Export:
     def run_torch(self):
         """What the model in hand gives for the example, which it may write to."""
         model = self.s.model
-        positional, keywords = copy.deepcopy((self.positional, self.named))
+        positional, keywords = copied((self.positional, self.named))
         if has_export() and isinstance(model, torch.export.ExportedProgram):
             model = model.module()
             with tensors_kept(model), torch.no_grad():

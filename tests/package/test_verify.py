@@ -199,3 +199,18 @@ def test_the_report(tmp_path):
     assert text.startswith("# Net\n") and "| Gemm | 1 |" in text and "time, export" in text and "largest difference" in text
     result = pt2onnx.export(torch.relu, ROWS, report=True, artifacts_dir=str(tmp_path))
     assert result.report == (tmp_path / "pt2onnx-report.md").read_text() and "Not asked for" in result.report
+
+
+def test_an_example_that_was_computed():
+    """deepcopy takes no such tensor."""
+    x = torch.ones(2, 3, requires_grad=True) * 2
+    assert pt2onnx.export(torch.nn.Linear(3, 4), (x,), verify=True).verification.ok
+
+
+@pytest.mark.parametrize("options", ROADS)
+def test_a_text_among_the_outputs(options):
+    class Named(torch.nn.Module):
+        def forward(self, x):
+            return x + 1, "label"
+    result = pt2onnx.export(Named(), (ROWS,), verify=True, **options)
+    torch.testing.assert_close(result(ROWS)[0], ROWS + 1)
