@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import pt2onnx
+from pt2onnx.comparison.command import main
 
 HERE = os.path.abspath(__file__)
 
@@ -207,6 +208,22 @@ def test_the_command(network, tmp_path):
     assert done.returncode == 2 and "has no nothing" in done.stderr and "Traceback" not in done.stderr
     done = subprocess.run([sys.executable, "-m", "pt2onnx", "compare", str(script)], env=env, capture_output=True, text=True)
     assert done.returncode == 2 and done.stderr.strip() == "pt2onnx: %s: which function gives the model? %s:FUNCTION" % (script, script)
+
+
+@pytest.mark.parametrize("what, arguments, text", [
+    ("module", [], "forward takes x: write them behind it"),
+    ("module", ["float33[2,4]"], "float33[2,4]: torch has no type float33"),
+    ("number", [], "number gives an object of type int, where a module"),
+    ("three", [], "three gives an object of type tuple, where a module"),
+    ("of_no_module", [], "of_no_module gives an object of type tuple"),
+])
+def test_what_the_command_cannot_take_is_one_line(what, arguments, text, tmp_path, capsys):
+    script = tmp_path / "given.py"
+    script.write_text("import torch\nclass One(torch.nn.Module):\n    def forward(self, x, k=2):\n        return x * k\ndef module():\n    return One()\n"
+                      "number = 7\ndef three():\n    return 1, 2, 3\ndef of_no_module():\n    return {}, torch.ones(2)\n")
+    assert main(["%s:%s" % (script, what), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert text in said and said.startswith("pt2onnx: ") and said.count("\n") == 1
 
 
 class Counts(torch.nn.Module):

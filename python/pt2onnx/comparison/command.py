@@ -12,7 +12,7 @@ DYNAMIC = 2                             # what a size is that the file leaves op
 HELP = """MODEL is FILE.py:FUNCTION, which is called and gives a module, or a pair of module and arguments; or a saved program, .pt or .pt2.
 NET.onnx is its conversion; without it the model is exported for the comparison.
 Each ARG is an argument of the model: float32[1,3,224,224] and int64[2,16]=0..99 are random numbers, x.npy and x.pt are files,
-and anything else is a value of Python. Without any, the model's own inputs decide, an open size being %d.""" % DYNAMIC
+and anything else is a value of Python. Without any, those that FUNCTION gives are taken, or the inputs that a file has, an open size being %d.""" % DYNAMIC
 
 
 def parser():
@@ -40,7 +40,7 @@ def main(argv):
         args = tuple(argument(a) for a in rest) if rest else args
         net = net or converted(o.model, o.opset)
         if args is None:
-            args = example_of(net) if net else ()
+            args = example_of(net) if net else without_arguments(o.model, model)
         found = run(o, model, args, net)
     except (OSError, ValueError, RuntimeError) as e:
         print("pt2onnx: %s" % str(e).strip(), file=sys.stderr)
@@ -74,11 +74,27 @@ def loaded(what):
     made = getattr(module_of(source), name, None)
     if made is None:
         raise ValueError("%s has no %s" % (source, name))
-    model = made if isinstance(made, torch.nn.Module) else made()
-    if isinstance(model, tuple):
-        model, args = model
-        return model, args if isinstance(args, tuple) else (args,)
-    return model, None
+    return checked(what, made if isinstance(made, torch.nn.Module) or not callable(made) else made())
+
+
+def checked(what, made):
+    """(model, arguments or None) of what the function has given."""
+    import torch
+    model, args = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not isinstance(model, (torch.nn.Module, torch.jit.ScriptFunction)):
+        raise ValueError("%s gives an object of type %s, where a module, or a pair of module and arguments, is needed" % (what, type(made).__name__))
+    return model, args if args is None or isinstance(args, tuple) else (args,)
+
+
+def without_arguments(what, model):
+    """A module in hand says nothing of its inputs."""
+    from ..arguments import signature_of
+    signature = signature_of(model)
+    needed = [p.name for p in (signature.parameters.values() if signature else ()) if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if needed:
+        raise ValueError("%s gives a module without arguments, and its forward takes %s: write them behind it (float32[1,3,224,224]), or let the "
+                         "function give a pair of module and arguments" % (what, ", ".join(needed)))
+    return ()
 
 
 def module_of(path):
@@ -118,7 +134,10 @@ def argument(text):
     spec = SPEC.match(text.strip())
     if spec:
         sizes = [int(s) for s in (spec.group(2) or "").split(",") if s.strip()]
-        return random(getattr(torch, spec.group(1)), sizes, int(spec.group(3) or 0), int(spec.group(4) or 9))
+        dtype = getattr(torch, spec.group(1), None)
+        if not isinstance(dtype, torch.dtype):
+            raise ValueError("%s: torch has no type %s" % (text, spec.group(1)))
+        return random(dtype, sizes, int(spec.group(3) or 0), int(spec.group(4) or 9))
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
