@@ -92,6 +92,7 @@ class Inputs:
             value = tuple(value) if self.types[name].startswith("Tuple[") else value       # of a named tuple the program has no names
             for path, leaf in leaves(value, name):
                 self.leaf(path, leaf, name in contents)
+        self.specs += [] if isinstance(model, torch.jit.ScriptModule) else defaults_of(model, [name for name, _ in pairs])
         if self.count < len(names):
             raise RuntimeError("number of input names provided (%d) exceeded number of inputs (%d)" % (len(names), self.count))
         self.renamed = self.names if names else []
@@ -119,6 +120,12 @@ class Inputs:
         self.specs.append("%s:%s" % (path, type_text(leaf, self.known.get(name, self.known.get(path, {})), name, self.size_names)))
         self.names += inputs_of(leaf, name)
         self.kept += inputs_of(leaf, path) if has_contents else []
+
+
+def defaults_of(function, given):
+    """Of parameters that are not given: a function that is saved loses its defaults."""
+    left_out = [p for p in parameters_of(function) if p.name not in given and p.has_default_value()]
+    return ["%s=%s" % (p.name, quoted(p.default_value) if isinstance(p.default_value, str) else p.default_value) for p in left_out]
 
 
 def quoted(text):

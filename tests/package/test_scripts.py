@@ -4,7 +4,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import pytest
 import torch
 
-from helpers import agrees, checked, names
+from helpers import agrees, checked, exported, names
 
 ROWS = torch.randn(2, 3)
 
@@ -107,3 +107,16 @@ def test_a_function_of_tensors():
     agrees(checked(product, (ROWS, {"y": ROWS})), product, ROWS, ROWS)
     with pytest.raises(TypeError, match="product takes 2 arguments, 3 were given"):
         checked(product, (ROWS, ROWS, ROWS))
+
+
+@torch.jit.script
+def with_defaults(x, n: int = 3, scale: float = 0.5, name: str = "up", back: bool = True, none: Optional[torch.Tensor] = None):
+    if none is not None:
+        x = x + none
+    y = x * n * scale if name == "up" else x
+    return -y if back else y
+
+
+def test_defaults_of_a_scripted_function():
+    agrees(exported(with_defaults, (ROWS,)), with_defaults, ROWS)
+    agrees(exported(with_defaults, (ROWS,), kwargs={"name": "down"}), lambda x: with_defaults(x, name="down"), ROWS)
