@@ -1,4 +1,5 @@
 """files.py - saved programs to ONNX: pt2onnx.convert. Needs neither torch nor onnx."""
+import numbers
 import os
 import sys
 
@@ -50,6 +51,8 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
     The others are the program's options (`pt2onnx --help`). Raises ConversionError (a RuntimeError)."""
     model = os.fsdecode(model)
     out = os.path.splitext(model)[0] + ".onnx" if out is None else os.fsdecode(out)
+    if not isinstance(opset, numbers.Integral):
+        raise TypeError("opset is a number, not %r" % (opset,))
     inputs, notes = texts_of("inputs", inputs), []
     fields = dict(opset=opset, inputs=inputs, output_names=texts_of("output_names", output_names), mode=choice("mode", mode, MODES),
                   weights=choice("weights", weights, WEIGHTS), target=choice("target", target, TARGETS), keep_weights=keep_weights,

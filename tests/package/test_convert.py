@@ -61,3 +61,8 @@ def test_an_interrupt_waits_for_c(interruptible):
             signal.raise_signal(signal.SIGINT)
             done.append("C")
     assert done == ["C"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_opset_that_is_no_number():
+    with pytest.raises(TypeError, match="opset is a number, not '18'"):
+        pt2onnx.convert("net.pt", opset="18")
