@@ -298,6 +298,18 @@ static bool rename_values(Ctx *cx, const char *what, const char *const *names, s
     return true;
 }
 
+/* A value has one name: of an output that is called as an input is, the writer makes another. */
+static void tell_names_of_inputs(const Session *s, const Graph *g)
+{
+    Map inputs = { 0 };
+    for (size_t i = 0; i < g->inputs.n; i++)
+        map_put(s->cx, &inputs, g->inputs.at[i]->name, NULL);
+    for (size_t i = 0; i < s->o.n_rename_outputs; i++)
+        if (map_find(&inputs, g->outputs.at[i]->name))
+            note(s->cx, NOTE_DROPPED, "the name %s of an output, because an input has it",
+                 g->outputs.at[i]->name->s);
+}
+
 /* Identity(constant) as an output -> the constant itself, which a Constant node makes. */
 static void lay_bare(Ctx *cx, Graph *g)
 {
@@ -325,10 +337,13 @@ static bool rename_all(Session *s, Program *p, Graph *g)
         map_put(cx, &state, p->state[i].input, &p->state[i].input);
         map_put(cx, &state, p->state[i].output, &p->state[i].output);
     }
-    return rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, &state,
-                         g->inputs.at, g->inputs.n) &&
-        rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, &state,
-                      g->outputs.at, g->outputs.n);
+    if (!rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, &state,
+                       g->inputs.at, g->inputs.n) ||
+        !rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, &state,
+                       g->outputs.at, g->outputs.n))
+        return false;
+    tell_names_of_inputs(s, g);
+    return true;
 }
 
 static bool is_number(Str s) { return s->len > 0 && strspn(s->s, "0123456789") == s->len; }

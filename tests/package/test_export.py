@@ -1177,3 +1177,10 @@ def test_a_weight_that_an_autocast_has_cast_before():
         model = exported(lambda x: net(x).float(), (ROWS,))
         assert torch.is_autocast_cache_enabled()
         agrees(model, lambda x: net(x).float(), ROWS, rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("make", [lambda net: net, torch.jit.script], ids=["traced", "scripted"])
+def test_an_output_that_is_called_as_an_input_is(make):
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="dropped: the name x of an output, because an input has it"):
+        model = exported(make(torch.nn.Linear(3, 4)), (ROWS,), input_names=["x"], output_names=["x"])
+    assert names(model.graph.input) == ["x"] and names(model.graph.output) == ["x_1"]
