@@ -302,9 +302,10 @@ static bool rename_values(Ctx *cx, const char *what, const char *const *names, s
 static void tell_names_of_inputs(const Session *s, const Graph *g)
 {
     Map inputs = { 0 };
+    size_t n_named = s->o.n_rename_outputs ? s->o.n_rename_outputs : s->o.n_output_names;
     for (size_t i = 0; i < g->inputs.n; i++)
         map_put(s->cx, &inputs, g->inputs.at[i]->name, NULL);
-    for (size_t i = 0; i < s->o.n_rename_outputs; i++)
+    for (size_t i = 0; i < n_named && i < g->outputs.n; i++)
         if (map_find(&inputs, g->outputs.at[i]->name))
             note(s->cx, NOTE_DROPPED, "the name %s of an output, because an input has it",
                  g->outputs.at[i]->name->s);
@@ -337,8 +338,8 @@ static bool rename_all(Session *s, Program *p, Graph *g)
         map_put(cx, &state, p->state[i].input, &p->state[i].input);
         map_put(cx, &state, p->state[i].output, &p->state[i].output);
     }
-    if (!rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, &state,
-                       g->inputs.at, g->inputs.n) ||
+    if (!rename_values(cx, "input", s->o.rename_inputs, s->o.n_rename_inputs, &state, g->inputs.at,
+                       g->inputs.n) ||
         !rename_values(cx, "output", s->o.rename_outputs, s->o.n_rename_outputs, &state,
                        g->outputs.at, g->outputs.n))
         return false;

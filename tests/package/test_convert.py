@@ -66,3 +66,10 @@ def test_an_interrupt_waits_for_c(interruptible):
 def test_an_opset_that_is_no_number():
     with pytest.raises(TypeError, match="opset is a number, not '18'"):
         pt2onnx.convert("net.pt", opset="18")
+
+
+def test_an_output_that_is_called_as_an_input_is(tmp_path):
+    path, said = str(tmp_path / "net.pt"), []
+    torch.jit.save(torch.jit.trace(torch.nn.Linear(3, 4).eval(), torch.ones(2, 3)), path)
+    pt2onnx.convert(path, output_names=["input"], on_note=lambda kind, text: said.append(text))
+    assert "the name input of an output, because an input has it" in said
