@@ -127,6 +127,8 @@ void dim_scope_open(Ctx *cx);
 void dim_scope_close(Ctx *cx);
 Str dim_text(Ctx *cx, Dim d); /* "N", "2*N + 1", "H//16", "min(N, 7)": what dim_param says */
 Dim dim_parse(Ctx *cx, const char *s, size_t n); /* the same language; NULL and E_USAGE */
+/* Of "N % 2 == 0" in that language: does it hold? UNKNOWN for what is no single comparison too. */
+Tri dim_holds(Ctx *cx, Str comparison);
 /* Replace symbols; lookup returns NULL to keep one. */
 Dim dim_replace(Ctx *cx, Dim d, Dim (*lookup)(void *arg, Dim sym), void *arg);
 bool dim_is_sym(Dim d, Str *name);

@@ -165,7 +165,7 @@ def test_a_guard_that_the_model_does_not_check_is_told(tmp_path):
     path = tmp_path / "model.pt2"
     torch.export.save(torch.export.export(EvenOrOdd(), (torch.rand(4, 3),), dynamic_shapes=({0: Dim.DYNAMIC},), strict=False), str(path))
     told = "assumed: the program was exported for inputs of which this is true: (%s % 2) == 0\n"
-    for options, name in ((), "x.size(0)"), (("-i", "x:float32[rows,3]"), "rows"), (("-i", "x:float32[6,3]"), "6"):
+    for options, name in ((), "x.size(0)"), (("-i", "x:float32[rows,3]"), "rows"), (("-i", "x:float32[5,3]"), "5"):
         said = oracle.converted(path, tmp_path / "model.onnx", *options).stderr
         assert told.replace("%s", name) in said, said
 
@@ -186,6 +186,36 @@ def test_a_bound_that_the_model_does_not_check_is_told(tmp_path):
     window = torch.export.export(nn.Conv1d(3, 4, 5), (torch.rand(2, 3, 9),), dynamic_shapes=({2: Dim.DYNAMIC},), strict=False)
     torch.export.save(window, str(path))
     assert not oracle.converted(path, tmp_path / "model.onnx").stderr
+
+
+class Longer(nn.Module):
+    def forward(self, x, y, n):
+        return (x.sum(0) if x.shape[0] > y.shape[0] else y.sum(0)) * (2 if n > 3 else 1)
+
+
+def told_guards(path, tmp_path, *options):
+    said = oracle.converted(path, tmp_path / "model.onnx", *options).stderr
+    return [line.split("is true: ")[1] for line in said.splitlines() if "is true: " in line]
+
+
+def test_a_guard_that_is_a_bound_is_told(tmp_path):
+    path = tmp_path / "model.pt2"
+    sizes = ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC}, Dim.DYNAMIC)
+    torch.export.save(torch.export.export(Longer(), (torch.rand(4, 3), torch.rand(3, 3), 5), dynamic_shapes=sizes), str(path))
+    assert told_guards(path, tmp_path) == ["x.size(0) > y.size(0)", "n > 3"]
+    assert told_guards(path, tmp_path, "-i", "x:float32[A,3]", "-i", "y:float32[B,3]") == ["A > B", "n > 3"]
+
+
+class Half(nn.Module):
+    def forward(self, x):
+        return x[:x.shape[0] // 2]
+
+
+def test_a_guard_of_the_special_cases_0_and_1_is_told_with_v_alone(tmp_path):
+    path = tmp_path / "model.pt2"
+    torch.export.save(torch.export.export(Half(), (torch.rand(8, 3),), dynamic_shapes=({0: Dim.DYNAMIC},)), str(path))
+    assert told_guards(path, tmp_path) == []
+    assert set(told_guards(path, tmp_path, "-v")) >= {"(x.size(0) // 2) != 1", "(x.size(0) // 2) <= x.size(0)"}
 
 
 def test_a_guard_on_a_size_that_is_a_number_is_not_told(tmp_path):

@@ -3,12 +3,11 @@
  *
  *     (L['x'].size()[0] % 2) == 0   ->   (batch % 2) == 0
  *
- * Sizes for which a guard does not hold would have taken another way through the source. One that
- * asks for a number, or for at most so much, is told as an assumption: the model takes other sizes
- * and gives wrong numbers. The others mostly say that a size is not 1, or large enough for a
- * window. */
+ * Sizes for which a guard does not hold would have taken another way through the source, so it is
+ * told as an assumption. With -v alone those are told that torch.export's special cases of 0 and 1
+ * have made: what says that a size is neither, and what holds of all sizes from 2 on. So are those
+ * of the form n >= 5, as each window asks for one, and fails where it does not hold. */
 #include <ctype.h>
-#include <stdlib.h>
 
 #include "eval/internal.h"
 
@@ -44,30 +43,64 @@ static Str read_path(Ctx *cx, const char **at)
 
 typedef struct Guards {
     Ctx *cx;
-    Map inputs;  /* name -> the graph's input */
-    Map symbols; /* names that the file has for sizes: s77 */
+    Map inputs;   /* name -> the graph's input */
+    Map numbers;  /* name of an int that forward takes -> its Dim */
+    Map symbols;  /* names that the file has for sizes: s77 */
+    Map stand_in; /* a symbol's name -> one of which it is known alone that it is 2 or more */
+    bool proving; /* sizes are written as these */
 } Guards;
+
+/* What the file and -i say of a size may come of the guard itself: x.shape[0] > 5 makes it 6 or
+ * more. So this is not used where a guard is looked at. */
+static Dim look_at_stand_in(void *arg, Dim sym)
+{
+    Guards *g = arg;
+    Str name;
+    int64_t lo, hi;
+    if (!dim_is_sym(sym, &name) || map_find(&g->stand_in, name))
+        return dim_is_sym(sym, &name) ? map_get(&g->stand_in, name) : NULL;
+    dim_range(g->cx, sym, &lo, &hi);
+    Dim d = dim_sym_int(g->cx, str_fmt(g->cx, "guard.%s", name->s));
+    if (lo >= 0)
+        dim_set_range(g->cx, d, 2, DIM_MAX);
+    map_put(g->cx, &g->stand_in, name, d);
+    return d;
+}
+
+static Str stand_in(Guards *g, Dim size)
+{
+    Dim d = dim_replace(g->cx, size, look_at_stand_in, g);
+    return d ? str_fmt(g->cx, "(%s)", dim_text(g->cx, d)->s) : NULL;
+}
 
 /* The name of a size: what -i, --dim or Python calls it, or a number; of one that nobody has named
  * "x.size(0)", as the file's own names say nothing. */
-static Str name_of(const Guards *g, Str path, int axis, Dim size)
+static Str name_of(Guards *g, Str path, int axis, Dim size)
 {
     Str name;
+    if (g->proving)
+        return stand_in(g, size);
     bool named = dim_is_sym(size, &name) && !map_find(&g->symbols, name);
     if (named || dim_known(size, NULL))
         return dim_text(g->cx, size);
     return str_fmt(g->cx, "%s.size(%d)", path->s, axis);
 }
 
-/* The name of the size at `at`, "L['x'].size()[0]", and where its text ends; NULL: it is something
- * else, or of no input. */
-static Str size_at(const Guards *g, const char *at, const char **end)
+/* The name of the size or number at `at`, "L['x'].size()[0]" or "L['n']", and where its text ends;
+ * NULL: it is something else, or of no input. */
+static Str size_at(Guards *g, const char *at, const char **end)
 {
     if (at[0] != 'L')
         return NULL;
     at++;
     Str path = read_path(g->cx, &at);
-    if (!path || strncmp(at, size_of, strlen(size_of)) != 0)
+    if (!path)
+        return NULL;
+    if (map_find(&g->numbers, path)) {
+        *end = at;
+        return g->proving ? stand_in(g, map_get(&g->numbers, path)) : path;
+    }
+    if (strncmp(at, size_of, strlen(size_of)) != 0)
         return NULL;
     Ox x = map_get(&g->inputs, path);
     const char *digit = at + strlen(size_of);
@@ -78,9 +111,10 @@ static Str size_at(const Guards *g, const char *at, const char **end)
     return name_of(g, path, axis, ox_dim(x, axis));
 }
 
-static Str with_names(const Guards *g, const char *guard)
+static Str with_names(Guards *g, const char *guard, bool proving)
 {
     Buf b = buf_new(g->cx);
+    g->proving = proving;
     for (const char *at = guard; *at;) {
         const char *end = at + 1;
         bool inside = at > guard && (isalnum((unsigned char)at[-1]) || at[-1] == '_');
@@ -94,18 +128,17 @@ static Str with_names(const Guards *g, const char *guard)
     return buf_done(&b);
 }
 
-static bool asks_for_a_number(const char *guard)
+static bool is_at_least_a_number(Str said)
 {
-    const char *rest = NULL;
-    for (const char *at = strstr(guard, " == "); at; at = strstr(at + 1, " == "))
-        rest = at + strlen(" == ");
-    return rest && rest[strspn(rest, "0123456789")] == '\0';
+    const char *sign = strstr(said->s, " >= ");
+    return sign && sign[strspn(sign, " >=0123456789")] == '\0';
 }
 
-/* x.size(0) <= 8: bounds that the caller has asked for are no guards. */
-static bool asks_for_at_most(const char *guard)
+/* Has a special case of a size of 0 or 1 made the guard, or a window? */
+static bool is_of_special_case(Guards *g, const char *guard, Str said)
 {
-    return strstr(guard, " <= ") || strstr(guard, " < ");
+    return str_ends(said, " != 0") || str_ends(said, " != 1") || is_at_least_a_number(said) ||
+        dim_holds(g->cx, with_names(g, guard, true)) == YES;
 }
 
 /* "4 == 4" is what becomes of a guard on a size that is 4 in every run. */
@@ -118,25 +151,12 @@ static bool is_plain(Str said)
         memcmp(said->s, sign + strlen(equals), n) == 0;
 }
 
-/* "2 <= 3" is what becomes of a bound on a size that is 2 in every run. */
-static bool is_met(Str said)
+static void tell_guard(Guards *g, const char *guard)
 {
-    char *end;
-    long size = strtol(said->s, &end, 10);
-    if (end == said->s || strncmp(end, " <= ", 4) != 0)
-        return false;
-    const char *bound = end + 4;
-    return size <= strtol(bound, &end, 10) && end > bound && *end == '\0';
-}
-
-static void tell_guard(const Guards *g, const char *guard)
-{
-    Str said = with_names(g, guard);
-    if (!said || is_plain(said) || is_met(said))
-        return;
-    bool narrows = asks_for_a_number(said->s) || asks_for_at_most(said->s);
-    note(g->cx, narrows ? NOTE_ASSUMED : NOTE_INFO,
-         "the program was exported for inputs of which this is true: %s", said->s);
+    Str said = with_names(g, guard, false);
+    if (said && !is_plain(said))
+        note(g->cx, is_of_special_case(g, guard, said) ? NOTE_INFO : NOTE_ASSUMED,
+             "the program was exported for inputs of which this is true: %s", said->s);
 }
 
 bool tell_guards(Eval *ev)
@@ -149,6 +169,9 @@ bool tell_guards(Eval *ev)
         map_put(g.cx, &g.inputs, ev->g->inputs.at[i]->name, ev->g->inputs.at[i]);
     for (uint32_t i = 0; i < p->n_symbol; i++)
         map_put(g.cx, &g.symbols, p->symbol[i].name, NULL);
+    for (uint32_t i = 0; i < p->n_input; i++)
+        if (p->input[i].type && p->input[i].dim && p->input[i].dim->expr)
+            map_put(g.cx, &g.numbers, p->input[i].name, recorded_dim(g.cx, p->input[i].dim));
     for (uint32_t i = 0; i < p->n_guard; i++)
         tell_guard(&g, p->guard[i]->s);
     return !ctx_failed(g.cx);

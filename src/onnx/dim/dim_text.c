@@ -212,3 +212,51 @@ Dim dim_parse(Ctx *cx, const char *s, size_t n)
         return bad(&r, "this is not understood");
     return d;
 }
+
+static Tri opposite(Tri t)
+{
+    if (t == UNKNOWN)
+        return UNKNOWN;
+    return t == YES ? NO : YES;
+}
+
+typedef enum { SIGN_EQ, SIGN_NE, SIGN_LE, SIGN_GE, SIGN_LT, SIGN_GT, SIGNS } Sign;
+
+static Sign read_sign(Reader *r)
+{
+    static const char *const text[SIGNS] = { "==", "!=", "<=", ">=", "<", ">" };
+    for (Sign i = SIGN_EQ; i < SIGNS; i++)
+        if (take(r, text[i]))
+            return i;
+    return SIGNS;
+}
+
+/* comparison = sum ("==" | "!=" | "<=" | ">=" | "<" | ">") sum */
+static Tri read_comparison(Reader *r)
+{
+    Dim a = read_sum(r);
+    Sign sign = read_sign(r);
+    Dim b = a && sign != SIGNS ? read_sum(r) : NULL;
+    if (!b || (take(r, " "), r->at < r->n))
+        return UNKNOWN;
+    switch (sign) {
+    case SIGN_EQ: return dim_eq(r->cx, a, b);
+    case SIGN_NE: return opposite(dim_eq(r->cx, a, b));
+    case SIGN_LE: return dim_le(r->cx, a, b);
+    case SIGN_GE: return dim_le(r->cx, b, a);
+    case SIGN_LT: return dim_lt(r->cx, a, b);
+    case SIGN_GT: return dim_lt(r->cx, b, a);
+    case SIGNS:   break;
+    }
+    return UNKNOWN;
+}
+
+Tri dim_holds(Ctx *cx, Str comparison)
+{
+    Reader r = { .cx = cx, .s = comparison->s, .n = comparison->len };
+    Tri holds = read_comparison(&r);
+    if (!ctx_failed(cx) || cx->error.final)
+        return holds;
+    cx->error = (Error){ .code = E_NONE };
+    return UNKNOWN;
+}
