@@ -95,3 +95,32 @@ def test_swish_for_others_than_onnx_runtime(tmp_path):
     torch.export.save(torch.export.export(torch.nn.SiLU(), (torch.zeros(2, 8),)), tmp_path / "m.pt2")
     assert operators(tmp_path / "m.pt2", tmp_path / "m.onnx", 24, "--target=onnx") == ["Swish"]
     assert operators(tmp_path / "m.pt2", tmp_path / "m.onnx", 24) == operators(tmp_path / "m.pt2", tmp_path / "m.onnx", 23, "--target=onnx") == ["Sigmoid", "Mul"]
+
+
+BROADCAST = {
+    "keys and values": [(3, 4, 5, 8), (1, 4, 6, 8), (1, 4, 6, 8)],
+    "values": [(3, 4, 5, 8), (3, 4, 6, 8), (1, 4, 6, 8)],
+    "batch of queries": [(1, 4, 5, 8), (3, 4, 6, 8), (3, 4, 6, 8)],
+    "heads of queries": [(3, 1, 5, 8), (3, 4, 6, 8), (3, 4, 6, 8)],
+    "fewer heads of keys than of values": [(3, 4, 5, 8), (3, 2, 6, 8), (3, 4, 6, 8)],
+}
+
+
+class Attends(torch.nn.Module):
+    def __init__(self, grouped):
+        super().__init__()
+        self.grouped = grouped
+
+    def forward(self, *args):
+        return torch.nn.functional.scaled_dot_product_attention(*args, enable_gqa=self.grouped)
+
+
+@pytest.mark.parametrize("name", BROADCAST)
+def test_attention_that_broadcasts(name, tmp_path):
+    """ONNX's Attention does not broadcast; heads that are repeated are equal again."""
+    args = tuple(torch.linspace(-2, 2, math.prod(shape)).sin().reshape(shape) for shape in BROADCAST[name])
+    grouped = name.startswith("fewer")
+    module = Attends(grouped)
+    torch.export.save(torch.export.export(module, args), tmp_path / "m.pt2")
+    assert ("Attention" in operators(tmp_path / "m.pt2", tmp_path / "m.onnx", 23)) == grouped
+    oracle.run(tmp_path / "m.onnx", [([a.numpy() for a in args], [module(*args).numpy()])])

@@ -161,9 +161,36 @@ static Ox attention_weights(Op *op, const Attention *a, Ox scores)
     return a->seeing ? ox(op, "Mul", weights, a->seeing) : weights;
 }
 
-/* Can it be ONNX's Attention? That takes rank 4 and a mask of whole rows and columns, without
- * dropout; ONNX Runtime's takes no empty tensor and only a scale above 0, and computes doubles in
- * float32. */
+/* Is the size a of a mask one that broadcasts into b? */
+static bool fits_into(Op *op, Dim a, Dim b) { return dim_is(a, 1) || dim_eq(op->cx, a, b) == YES; }
+
+/* ONNX's Attention broadcasts neither batches nor heads of q, k and v, where PyTorch does: k and v
+ * are as many, and each of their heads serves as many of q's. */
+static bool has_equal_heads(Op *op, const Attention *a)
+{
+    Dim times;
+    for (int i = 0; i < 2; i++)
+        if (dim_eq(op->cx, ox_dim(a->k, i), ox_dim(a->v, i)) != YES)
+            return false;
+    return dim_eq(op->cx, ox_dim(a->q, 0), ox_dim(a->k, 0)) == YES &&
+        dim_divide(op->cx, ox_dim(a->q, 1), ox_dim(a->k, 1), &times);
+}
+
+/* A mask of whole rows and columns, whose batches and heads are q's or 1. */
+static bool is_whole_mask(Op *op, const Attention *a)
+{
+    int rank = ox_rank(a->mask);
+    if (rank < 2 || rank > 4 || dim_eq(op->cx, ox_dim(a->mask, rank - 2), ox_dim(a->q, 2)) != YES ||
+        dim_eq(op->cx, ox_dim(a->mask, rank - 1), ox_dim(a->k, 2)) != YES)
+        return false;
+    for (int i = 0; i < rank - 2; i++)
+        if (!fits_into(op, ox_dim(a->mask, i), ox_dim(a->q, 4 - rank + i)))
+            return false;
+    return true;
+}
+
+/* Can it be ONNX's Attention? That takes rank 4, without dropout; ONNX Runtime's takes no empty
+ * tensor and only a scale above 0, and computes doubles in float32. */
 static bool is_attention(Op *op, const Attention *a)
 {
     if (op->g->target < 23 || a->dropout > 0 || ox_dtype(a->q) == DT_DOUBLE)
@@ -173,12 +200,7 @@ static bool is_attention(Op *op, const Attention *a)
     if (ox_rank(a->q) != 4 || ox_rank(a->k) != 4 || ox_rank(a->v) != 4 ||
         !ox_never_empty(op->cx, a->q) || !ox_never_empty(op->cx, a->k))
         return false;
-    if (!a->mask)
-        return true;
-    int rank = ox_rank(a->mask);
-    return !a->causal && rank >= 2 && rank <= 4 &&
-        dim_eq(op->cx, ox_dim(a->mask, rank - 2), ox_dim(a->q, 2)) == YES &&
-        dim_eq(op->cx, ox_dim(a->mask, rank - 1), ox_dim(a->k, 2)) == YES;
+    return has_equal_heads(op, a) && (!a->mask || (!a->causal && is_whole_mask(op, a)));
 }
 
 static Ox attention_node(Op *op, const Attention *a)
