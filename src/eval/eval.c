@@ -165,7 +165,7 @@ static bool choose_entry(Eval *ev)
 
 static bool tell_specialized(Eval *ev)
 {
-    specialized_report(ev->cx, ev->g, ev->p->traced);
+    specialized_report(ev->cx, ev->g, ev->p->traced, ev->p->exported);
     return !ctx_failed(ev->cx);
 }
 

@@ -268,6 +268,7 @@ typedef struct Program {
     int op_version; /* operator set version of a .pt: upgraders of rows read it */
     bool has_calls; /* statements know calls of modules that become functions */
     bool traced;    /* has no control flow and recorded inputs */
+    bool exported;  /* .. of torch.export: a size that is a number is that in every run */
     Value root;     /* the module object (V_OBJ), or V_NONE: then `entry` takes no self */
     Function *entry;
     InputDecl *input;

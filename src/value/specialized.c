@@ -694,7 +694,23 @@ static void tell(Ctx *cx, const Asked *a, bool traced)
     note(cx, NOTE_ASSUMED, "%s", buf_done(&b)->s);
 }
 
-void specialized_report(Ctx *cx, Graph *g, bool traced)
+/* The same of a .pt2, in which a size that has an example is this number. */
+static void tell_exported(Ctx *cx, const Asked *a)
+{
+    int64_t n;
+    if (!dim_example(cx, a->size, &n))
+        tell(cx, a, false);
+    else if (!dim_known(a->size, NULL))
+        note(cx, NOTE_ASSUMED,
+             "dimension %d (%s) of %s stays %lld wherever the program uses it, as it was exported "
+             "so%s%s; torch.export with dynamic_shapes keeps it dynamic, else give a fixed size",
+             a->axis, dim_text(cx, a->size)->s, a->path->s, (long long)n, a->why ? ": " : "",
+             a->why ? a->why->s : "");
+}
+
+/* Evidence of the later kinds counts where there is none of the earlier, so the order is that of
+ * the list above. */
+void specialized_report(Ctx *cx, Graph *g, bool traced, bool exported)
 {
     struct Specialized *s = cx->specialized;
     if (!s || s->asked.n == 0)
@@ -709,6 +725,10 @@ void specialized_report(Ctx *cx, Graph *g, bool traced)
         look_at_all(s, look_at_shape);
         judge_trace(s);
     }
-    for (size_t i = 0; i < s->asked.n; i++)
-        tell(cx, s->asked.at[i].val, traced);
+    for (size_t i = 0; i < s->asked.n; i++) {
+        if (exported)
+            tell_exported(cx, s->asked.at[i].val);
+        else
+            tell(cx, s->asked.at[i].val, traced);
+    }
 }

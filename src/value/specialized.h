@@ -5,7 +5,8 @@
  * the rows of its example and no others, where `math.sqrt(x.shape[1])` was taken it holds a number.
  * torch.export calls such a size specialized. Nothing in the program says so: there is evidence, as
  * that rows 0 to 6 are read one by one at one line and the example had 7. One note for each size
- * tells its first evidence; there is none for a size that shows none. */
+ * tells its first evidence; there is none for a size that shows none. Of a .pt2, which writes each
+ * size as a number that is not dynamic, no evidence is needed. */
 #ifndef PT2ONNX_VALUE_SPECIALIZED_H
 #define PT2ONNX_VALUE_SPECIALIZED_H
 
@@ -19,8 +20,8 @@ void specialized_number(Ctx *cx, double v);
 void specialized_constant(Ctx *cx, const Const *k);
 /* The program turns an axis of this size by so many. */
 void specialized_turn(Ctx *cx, Dim size, Dim by);
-/* The evaluation has ended with this graph: makes the notes. traced: torch.jit.trace has made the
- * program. */
-void specialized_report(Ctx *cx, Graph *g, bool traced);
+/* The evaluation has ended with this graph: makes the notes. traced: the program is one of
+ * torch.jit.trace or torch.export; exported: of the latter. */
+void specialized_report(Ctx *cx, Graph *g, bool traced, bool exported);
 
 #endif

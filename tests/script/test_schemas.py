@@ -206,6 +206,30 @@ def test_a_guard_that_is_a_bound_is_told(tmp_path):
     assert told_guards(path, tmp_path, "-i", "x:float32[A,3]", "-i", "y:float32[B,3]") == ["A > B", "n > 3"]
 
 
+class Mean(nn.Module):
+    def forward(self, x):
+        return x.sum(0) / x.shape[0]
+
+
+STAYS = "assumed: dimension 0 (%s) of x stays 4 wherever the program uses it, as it was exported so; torch.export with dynamic_shapes keeps it dynamic"
+
+
+@pytest.mark.parametrize("options, name", ((("-i", "x:float32[N,3]"), "N"), (("--dynamic",), "x_0"), (("-i", "x:float32[4,3]"), None), ((), None)))
+def test_a_size_that_the_file_fixes_is_told(options, name, tmp_path):
+    torch.export.save(torch.export.export(Mean(), (torch.rand(4, 3),)), str(tmp_path / "model.pt2"))
+    said = oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx", *options).stderr
+    assert STAYS % name in said if name else not said
+
+
+@pytest.mark.parametrize("size, exit_code, says", (("6,3", 0, "dimension 0 is not in the bounds that the file has, 7..64"),
+                                                   ("8,4", 2, "dimension 1 is 3 in the file, not 4")))
+def test_a_size_that_is_not_the_files(size, exit_code, says, tmp_path):
+    sizes = ({0: Dim("n", min=7, max=64)},)
+    torch.export.save(torch.export.export(Mean(), (torch.rand(8, 3),), dynamic_shapes=sizes), str(tmp_path / "model.pt2"))
+    done = oracle.convert(tmp_path / "model.pt2", tmp_path / "model.onnx", "-i", "x:float32[%s]" % size)
+    assert done.returncode == exit_code and says in done.stderr, done.stderr
+
+
 class Half(nn.Module):
     def forward(self, x):
         return x[:x.shape[0] // 2]

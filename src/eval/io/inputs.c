@@ -234,6 +234,36 @@ static bool is_recorded(const Inputs *in, const InputDecl *d)
     return d && d->known && !(d->example && in->misled);
 }
 
+static Str bounds_text(Ctx *cx, int64_t lo, int64_t hi)
+{
+    return hi == DIM_MAX ? str_fmt(cx, "%lld..", (long long)lo)
+                         : str_fmt(cx, "%lld..%lld", (long long)lo, (long long)hi);
+}
+
+/* Is the size that -i gives one that the file has for this axis? A .pt2 has numbers, each of which
+ * is the size in every run, and sizes that are dynamic within bounds: one beyond them is told. */
+static bool size_fits(Inputs *in, const InputSpec *s, const RecordedDim *recorded, int axis)
+{
+    Ctx *cx = in->ev->cx;
+    int64_t given, lo, hi;
+    Dim d = in->ev->p->exported ? recorded_dim(cx, recorded) : NULL;
+    if (!d || s->dim[axis].kind != SPEC_SIZE)
+        return true;
+    given = s->dim[axis].size;
+    dim_range(cx, d, &lo, &hi);
+    if (given >= lo && given <= hi)
+        return true;
+    if (lo != hi) {
+        note(cx, NOTE_ASSUMED, "-i %s: dimension %d is not in the bounds that the file has, %s",
+             s->text->s, axis, bounds_text(cx, lo, hi)->s);
+        return true;
+    }
+    fail(cx, E_USAGE, "-i %s: dimension %d is %lld in the file, not %lld", s->text->s, axis,
+         (long long)lo, (long long)given);
+    fail_hint(cx, "torch.export with dynamic_shapes makes it dynamic");
+    return false;
+}
+
 /* The type that -i gives, `-i x:float32[N,3]`. Where the file records the input too, rank and type
  * must agree; a size that the file leaves dynamic gets the name in -i. NULL after an error. */
 static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str path)
@@ -246,6 +276,8 @@ static Type type_of_spec(Inputs *in, const InputSpec *s, const InputDecl *d, Str
         return NULL;
     }
     for (int i = 0; i < s->rank; i++) {
+        if (is_recorded(in, d) && !size_fits(in, s, &d->dim[i], i))
+            return NULL;
         dim[i] = spec_dim(in, &s->dim[i], path, i);
         Dim given = is_recorded(in, d) ? recorded_dim(cx, &d->dim[i]) : NULL;
         Str name;

@@ -862,7 +862,7 @@ Program *exported_load(Ctx *cx, Zip *zip, FileKind generation)
     x->cls = root_class(x);
     p->file = zip->src->name ? zip->src->name : str_of(cx, "model");
     p->op_version = OPERATORS_VERSION;
-    p->traced = true;
+    p->traced = p->exported = true;
     p->build_root = ex_build_root;
     p->front = x;
     PhaseAround around = phase_begin(cx, PHASE_PROGRAM);
