@@ -768,3 +768,26 @@ def test_an_output_called_next_is_no_state(options, tmp_path):
     assert pairs == {"b": other} and "for the next run: b; b.next is another output, that of b is %s; " % other in said, said
     names = [o.name for o in onnx.load(str(tmp_path / "model.onnx")).graph.output]
     assert names == (["b.next", "y"] if options else ["b.next", "b.next_1"]) + [other]
+
+
+class DropsByItself(torch.nn.Module):
+    """A scripted module inside a trace: it looks at its mode."""
+    def __init__(self):
+        super().__init__()
+        self.drop = torch.jit.script(torch.nn.Dropout())
+
+    def forward(self, x):
+        return self.drop(x) + 1
+
+
+@pytest.mark.parametrize("make, says", [
+    (lambda: torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), []),
+    (lambda: torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Dropout()),
+     ["assumed: dropout is on, as the program has it: the model draws random numbers"]),
+    (DropsByItself, ["changed: 1 module was saved in training mode, converted in evaluation mode; --mode=saved keeps it"]),
+])
+def test_the_mode_of_a_trace_stands_in_its_calls(make, says, tmp_path):
+    path = tmp_path / "model.pt"
+    torch.jit.trace(make().train(), torch.rand(2, 3), check_trace=False).save(str(path))
+    said = oracle.converted(path, tmp_path / "model.onnx", "-i", "x:float32[N,3]").stderr.splitlines()
+    assert [line for line in said if "mode" in line or "dropout" in line] == says

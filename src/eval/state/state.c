@@ -134,21 +134,38 @@ static void walk(Walk *w, Value v, Str name)
     w->depth--;
 }
 
-/* --mode=eval: sets `training` to False in all modules, as model.eval() does. Gives how many it
- * has changed. */
-static int64_t set_eval_mode(Eval *ev, const State *s)
+/* --mode=eval: sets `training` to False in all modules, as model.eval() does. */
+static void set_eval_mode(Eval *ev, State *s)
 {
-    int64_t changed = 0;
     for (size_t i = 0; i < s->order.n; i++) {
         TrackedAttr *h = tracked_attr(s, i);
         if (h->before.tag == V_BOOL && h->before.b &&
             strcmp(attr_name(tracked_object(s, h), tracked_slot(s, h)), "training") == 0) {
             cell_set(ev->cx, tracked_cell(s, h), val_bool(false));
             h->before = val_bool(false);
-            changed++;
+            vec_push(ev->cx, &s->evaluated, (uint32_t)i);
         }
     }
-    return changed;
+}
+
+static void tell_eval_mode(Ctx *cx, size_t n)
+{
+    if (n)
+        note(
+            cx, NOTE_CHANGED,
+            "%zu module%s saved in training mode, converted in evaluation mode; --mode=saved keeps "
+            "it",
+            n, n == 1 ? " was" : "s were");
+}
+
+/* Of a trace only what the run has read counts, a scripted module's: the mode of the others stands
+ * in their calls, as in dropout(x, 0.5, True), and is not changed. */
+static void tell_eval_mode_of_trace(Ctx *cx, const State *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->evaluated.n; i++)
+        n += tracked_attr(s, s->evaluated.at[i])->read;
+    tell_eval_mode(cx, n);
 }
 
 /* What the model holds before the run; what an earlier evaluation has found to be state is an input
@@ -159,14 +176,10 @@ bool state_begin(Eval *ev)
     Walk w = { ev, s, 0 };
     ev->state = s;
     walk(&w, ev->p->root, str_of(ev->cx, ""));
-    if (!training_is_meant(ev->cx)) {
-        int64_t n = set_eval_mode(ev, s);
-        if (n)
-            note(ev->cx, NOTE_CHANGED,
-                 "%lld module%s saved in training mode, converted in evaluation mode; --mode=saved "
-                 "keeps it",
-                 (long long)n, n == 1 ? " was" : "s were");
-    }
+    if (!training_is_meant(ev->cx))
+        set_eval_mode(ev, s);
+    if (!ev->p->traced)
+        tell_eval_mode(ev->cx, s->evaluated.n);
     if (facts_any_state(
             ev->cx)) /* names are made for this alone, and a model has many attributes */
         state_inputs(ev);
@@ -373,6 +386,8 @@ bool state_check(Eval *ev)
         return fail(ev->cx, E_RESTART, "the model has state");
     if (ok)
         tell_written_inputs(ev);
+    if (ok && ev->p->traced)
+        tell_eval_mode_of_trace(ev->cx, s);
     ok = ok && make_state_outputs(ev);
     give_tracked(ev->cx, s);
     return ok;

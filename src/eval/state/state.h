@@ -50,7 +50,9 @@ typedef struct Reach {
 typedef struct State {
     VEC(TrackedObject) objects;
     VEC(TrackedAttr) attrs; /* object by object: a model has many */
-    VEC(uint32_t) order;    /* their numbers, each in front of those that lie inside its value */
+    VEC(uint32_t)
+    evaluated;           /* places in `order` of each `training` that was True, and is False now */
+    VEC(uint32_t) order; /* their numbers, each in front of those that lie inside its value */
     VEC(TrackedList) lists;
     VEC(TrackedStorage) storages;
     Map seen;      /* lists, dicts, tuples already tracked -> their place in `lists` + 1 */

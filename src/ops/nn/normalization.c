@@ -627,7 +627,8 @@ static Ox drop(Op *op, Ox x, double p)
         Ox zero = number_like(op, 0, x);
         return ox(op, "Mul", x, zero);
     }
-    note(op->cx, NOTE_INFO, "dropout is on: the model draws random numbers");
+    note(op->cx, training_is_meant(op->cx) ? NOTE_INFO : NOTE_ASSUMED,
+         "dropout is on, as the program has it: the model draws random numbers");
     Ox ratio = ox_number(op->g, DT_FLOAT, p);
     Ox on = ox_bool(op->g, true);
     return ox(op, "Dropout", x, ratio, on);
