@@ -157,6 +157,8 @@ static bool choose_entry(Eval *ev)
         fail_hint(ev->cx, "pt2onnx show FILE prints the program");
         return false;
     }
+    if (root == p->root.obj && fn == p->entry)
+        return true;
     p->root.obj = root;
     p->entry = fn;
     p->n_input = p->n_output_name = 0;

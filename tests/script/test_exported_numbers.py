@@ -173,9 +173,9 @@ class AsLong(nn.Module):
         return x[-y.shape[0]:] * 2, x[:-y.shape[0]] * 2, torch.cat([y, x])[-y.shape[0]:] * 2, z
 
 
-def same_of_all(model, tmp_path, runs, sizes):
+def same_of_all(model, tmp_path, runs, sizes, *options):
     torch.export.save(export(model, runs[0], dynamic_shapes=sizes), str(tmp_path / "model.pt2"))
-    done = oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    done = oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx", *options)
     oracle.check(tmp_path / "model.onnx")
     oracle.run(tmp_path / "model.onnx", [([torch.as_tensor(v).numpy() for v in r], [torch.as_tensor(v).numpy() for v in model(*r)]) for r in runs])
     return done.stderr
@@ -215,3 +215,16 @@ class Numbers(nn.Module):
 
 def test_a_negative_int(tmp_path):
     same_of_all(Numbers(), tmp_path, [(torch.rand(7, 3), k) for k in (4, -4, 0, 1, -1, -9, 9)], ({0: Dim.DYNAMIC}, Dim.DYNAMIC))
+
+
+@pytest.mark.parametrize("type_name", ["int32", "int64"])
+def test_an_int_of_a_type(type_name, tmp_path):
+    runs = [(torch.rand(7, 3), torch.tensor(k, dtype=getattr(torch, type_name)).numpy()) for k in (4, -4, 9)]
+    path, out = tmp_path / "model.pt2", tmp_path / "model.onnx"
+    torch.export.save(export(Numbers(), (runs[0][0], 4), dynamic_shapes=({0: Dim.DYNAMIC}, Dim.DYNAMIC)), str(path))
+    oracle.converted(path, out, "-i", "k:%s[]" % type_name)
+    oracle.run(out, [([x.numpy(), k], [torch.as_tensor(v).numpy() for v in Numbers()(x, int(k))]) for x, k in runs])
+
+
+def test_the_method_forward_is_the_program(tmp_path):
+    same_of_all(Numbers(), tmp_path, [(torch.rand(7, 3), 4)], ({0: Dim.DYNAMIC}, Dim.DYNAMIC), "--method", "forward")

@@ -503,6 +503,9 @@ def test_names_that_are_not_there(tmp_path):
     """Names that are no parameters go by position; one SPEC more than there are inputs has nowhere to go."""
     done = oracle.convert(save(IfSize(), tmp_path), tmp_path / "model.onnx", "-i", "y:float32[3]", "-i", "z:float32[3]")
     assert done.returncode == 2 and "no input 'z'" in done.stderr, done.stderr
+    done = oracle.convert(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "y:float32[3]", "-i", "x:float32[3]")
+    assert done.returncode == 2 and "every tensor input has sizes already" in done.stderr, done.stderr
+    assert "not all names in -i are the model's, so they name its inputs in order: x" in done.stderr
 
 
 class Collects(nn.Module):

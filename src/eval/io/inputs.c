@@ -406,19 +406,20 @@ static Value value_of_spec(const InputSpec *s)
     return val_none();
 }
 
-/* A number that the file records as dynamic: a scalar input. Where it is an int, sizes computed
- * from it refer to it by the file's symbol, whose value is that input. */
-static bool recorded_scalar(Inputs *in, Str path, const InputDecl *d, Value *out)
+/* A scalar input of the graph, a number of the program. Where it is an int of which the file has a
+ * symbol (d, or NULL), sizes computed from it refer to it by this symbol, whose value is the input.
+ */
+static bool scalar_number(Inputs *in, Str path, DType t, const InputDecl *d, Value *out)
 {
     Eval *ev = in->ev;
-    Ox v = graph_input(ev->g, path, type_tensor(ev->cx, d->dtype, 0, NULL));
-    Dim sym = d->dim ? recorded_dim(ev->cx, d->dim) : NULL;
-    if (sym && dim_is_sym(sym, NULL) && d->dtype == DT_INT64) {
-        dim_set_origin(ev->cx, sym, v, -1);
+    Ox v = graph_input(ev->g, path, type_tensor(ev->cx, t, 0, NULL));
+    Dim sym = d && d->dim ? recorded_dim(ev->cx, d->dim) : NULL;
+    if (sym && dim_is_sym(sym, NULL) && dtype_is_int(t)) {
+        dim_set_origin(ev->cx, sym, ox_cast(ev->g, v, DT_INT64), -1);
         *out = val_dim(ev->cx, sym);
-        return !ctx_failed(ev->cx);
+    } else {
+        *out = val_number_of(ev->g, v);
     }
-    *out = val_number_of(ev->g, v);
     return !ctx_failed(ev->cx);
 }
 
@@ -469,9 +470,8 @@ static bool scalar_input(Inputs *in, const InputSpec *s, Str path, const TypeExp
         return fail(ev->cx, E_USAGE,
                     "-i %s: %s is a %s: a value (%s=1), or a scalar input (%s:int64[])", s->text->s,
                     path->s, type_expr_text(ev->cx, t)->s, path->s, path->s);
-    Ox v = graph_input(ev->g, path, type_tensor(ev->cx, s->dtype, 0, NULL));
-    *out = val_number_of(ev->g, v);
-    return convert_to(ev, *out, t, path->s, out);
+    return scalar_number(in, path, s->dtype, decl_at(in, path), out) &&
+        convert_to(ev, *out, t, path->s, out);
 }
 
 /* A number or text of the program: a value from -i, a scalar input if -i gives its type or the file
@@ -486,7 +486,7 @@ static bool make_scalar(Inputs *in, Str path, const TypeExpr *t, const ParamDecl
     if (s)
         return scalar_input(in, s, path, t, out);
     if (is_recorded(in, d) && d->rank == 0)
-        return recorded_scalar(in, path, d, out);
+        return scalar_number(in, path, d->dtype, d, out);
     if (d && d->has_default) {
         *out = d->deflt;
         return true;
@@ -778,8 +778,14 @@ static bool unknown_spec(Inputs *in, const InputSpec *s)
         if (s->path && (!nearest || distance(name, s->path) < distance(nearest, s->path)))
             nearest = name;
     }
-    if (!s->path)
-        return fail(cx, E_USAGE, "-i %s: every tensor input has sizes already", s->text->s);
+    if (!s->path || nearest == s->path) {
+        fail(cx, E_USAGE, "-i %s: every tensor input has sizes already", s->text->s);
+        if (in->by_position)
+            fail_hint(cx,
+                      "not all names in -i are the model's, so they name its inputs in order: %s",
+                      buf_done(&all)->s);
+        return false;
+    }
     fail(cx, E_USAGE, "-i %s: the model has no input '%s'; its inputs are %s", s->text->s,
          s->path->s, in->names.n ? buf_done(&all)->s : "none");
     if (nearest)
