@@ -166,3 +166,19 @@ def test_scaled_half(older, tmp_path):
     expected = x * 2.0 ** n if older else torch.ldexp(x, n)
     assert expected.dtype == (torch.float32 if older else torch.float16)
     oracle.run(tmp_path / "model.onnx", [([x.numpy(), n.numpy()], [expected.numpy()])])
+
+
+class Rows(nn.Module):
+    def forward(self, x):
+        scale, zero = torch.ops.quantized_decomposed.choose_qparams_per_token(x, torch.int8)
+        return torch.ops.quantized_decomposed.quantize_per_token(x, scale, zero, -128, 127, torch.int8), scale, zero
+
+
+def test_scales_of_rows(tmp_path):
+    """Recorded as float64 and int64, and float32 where they run."""
+    import torch.ao.quantization.fx._decomposed                     # noqa: F401  (the operators)
+    x = torch.tensor([[-1.3, .2, 2.7], [0, 0, 0]])
+    torch.export.save(export(Rows(), (x,)), str(tmp_path / "model.pt2"))
+    oracle.converted(tmp_path / "model.pt2", tmp_path / "model.onnx")
+    assert Rows()(x)[1].dtype == Rows()(x)[2].dtype == torch.float32
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy() for y in Rows()(x)])])

@@ -283,8 +283,33 @@ static Ox lower_decomposed_fake_quant(Op *op)
 #define QD    "quantized_decomposed::"
 #define RANGE "int quant_min, int quant_max, ScalarType dtype"
 
+/* A scale for each row, and zero points of 0: float32 both. torch.export records float64 and int64
+ * of them, which the operator of PyTorch does not give. */
+static Value lower_choose_qparams_per_token(Op *op)
+{
+    Ox x = arg(op, "input");
+    DType t = ox_ok(x) ? ox_dtype(x) : DT_NONE;
+    if (ox_ok(x) && ((t != DT_FLOAT && t != DT_FLOAT16) || arg_dtype(op, "dtype", t) != DT_INT8))
+        return val_tensor(op->cx, op_refuse(op, "another type than int8 of float32 or float16"));
+    Ox size = ox(op, "Abs", x);
+    Ox axes = ints(op, -1);
+    Ox most = ox_with(op, "ReduceMax", INPUTS(size, axes), INT("keepdims", 1));
+    Ox least = ox_number(op->g, DT_FLOAT, 1e-5);
+    Ox above = ox(op, "Max", ox_cast(op->g, most, DT_FLOAT), least);
+    Ox scale = ox(op, "Div", above, ox_number(op->g, DT_FLOAT, 127));
+    if (!ox_ok(scale))
+        return val_poison();
+    Dim rows[MAX_RANK];
+    ox_sizes(scale, rows);
+    Ox zeros = expand_dims(op, ox_number(op->g, DT_FLOAT, 0), rows, ox_rank(scale));
+    op->record_errs = RESULT(0) | RESULT(1);
+    return result_tuple(op, (const Ox[]){ scale, zeros }, 2);
+}
+
 OP_ROWS(fake_quantized)
 {
+    CALL(lower_choose_qparams_per_token, NULL, PLAIN,
+         QD "choose_qparams_per_token(Tensor input, ScalarType dtype) -> (Tensor, Tensor)");
     FAMILY(lower_fake_quantize, 0, NULL, PLAIN,
            "aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
            "quant_min, int quant_max) -> Tensor",
