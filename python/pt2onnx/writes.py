@@ -24,6 +24,11 @@ class Writes(TorchDispatchMode):
 
     supports_higher_order_operators = True              # torch 2.x asks; their operators come here one by one
 
+    @classmethod
+    def _should_skip_dynamo(cls):
+        """torch 2.x asks. It would import all of torch._dynamo to say that this method is not to be compiled, which takes longer than an export."""
+        return False
+
     def __init__(self):
         super().__init__()
         self.copies = {}                                # {address of the storage: (the storage, its copy)}
