@@ -5,6 +5,7 @@ before the run, and what is only read is not copied."""
 import contextlib
 import functools
 import sys
+import threading
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -32,7 +33,23 @@ class Writes(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.copies = {}                                # {address of the storage: (the storage, its copy)}
-        self.bytes, self.enough = 0, DEAD_BYTES
+        self.bytes, self.enough, self.entered = 0, DEAD_BYTES, None
+
+    def __enter__(self):
+        mode = super().__enter__()
+        self.entered = threading.get_ident()            # each thread has modes of its own
+        return mode
+
+    def __exit__(self, *error):
+        """Once: a fork inside forward has left the mode already."""
+        if self.entered:
+            self.entered = None
+            super().__exit__(*error)
+
+    def leave(self):
+        """Where Ctrl-C has come between __enter__ and the block of `with`, which then does not call __exit__."""
+        if self.entered == threading.get_ident():
+            self.__exit__(None, None, None)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}

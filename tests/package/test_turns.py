@@ -35,7 +35,7 @@ def export(model):
 def state(model):
     return ([getattr(GLOBALS, n) for n in FIELDS], [getattr(torch.jit._trace, n) for n in OF_THE_TRACER], torch.is_grad_enabled(),
             getattr(symbolic_helper, "_export_onnx_opset_version", None), [m.training for m in model.modules()], signal.getsignal(signal.SIGINT),
-            torch._C._get_tracing_state() is None)
+            torch._C._get_tracing_state() is None, torch._C._len_torch_dispatch_stack())
 
 
 def interrupt():
