@@ -12,7 +12,7 @@ from pt2onnx.interrupts import held
 @pytest.fixture
 def saved(tmp_path):
     path = str(tmp_path / "net.pt")
-    torch.jit.trace(torch.nn.Linear(4, 3), torch.ones(2, 4)).save(path)          # in training mode, which is told
+    torch.jit.script(torch.nn.Linear(4, 3)).save(path)                           # in training mode, which is told
     return path
 
 

@@ -43,6 +43,8 @@ static Ox mean_of(Op *op, Ox x)
     Ox count = ox_rank(x) < 0 ? ox(op, "Size", x)
                               : ox_dim_value(op->g, type_numel(op->cx, x->type));
     Ox sum = sum_of(op, widened(op, x));
+    if (!ox_ok(sum))
+        return POISON;
     Ox mean = ox(op, "Div", sum, ox_cast(op->g, count, ox_dtype(sum)));
     return ox_cast(op->g, mean, ox_dtype(x));
 }

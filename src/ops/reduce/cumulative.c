@@ -178,6 +178,8 @@ static Ox lower_cumsum(Op *op)
 static Ox running(Op *op, Ox x, int axis, double start, StepFn step)
 {
     Ox kept = widened(op, x);
+    if (!ox_ok(kept))
+        return POISON;
     Running r = { .x = kept, .axis = axis, .start = { number_like(op, start, kept) }, .n = 1 };
     return scan_axis(op, &r, step) ? ox_cast(op->g, r.out[0], ox_dtype(x)) : POISON;
 }

@@ -471,7 +471,8 @@ static bool variance(Op *op, Ox *var, Ox *mean)
         return complex_variance(op, x, &axes, keep, less, var, mean);
     if (!dtype_is_float(ox_dtype(x)))
         return fail(op->cx, E_VALUE, "std and var only support floating point and complex dtypes");
-    if (!real_variance(op, widened(op, x), &axes, keep, less, var, mean))
+    Ox wide = widened(op, x);
+    if (!ox_ok(wide) || !real_variance(op, wide, &axes, keep, less, var, mean))
         return false;
     if (mean)
         *mean = ox_cast(op->g, *mean, ox_dtype(x));
