@@ -72,13 +72,23 @@ class Export:
         """What cannot be written to is told before the work."""
         path = self.output_path()
         if path is None:
-            if self.s.f is not None and not hasattr(self.s.f, "write"):
-                raise TypeError("f is a path, a file or None, not %r" % (self.s.f,))
+            self.check_file(self.s.f)
             return
+        if "\0" in path:
+            raise ValueError("f has an embedded null byte: %r" % path)
         folder = os.path.dirname(path) or os.curdir
         missing = path if not path else folder if not os.path.isdir(folder) else None
         if missing is not None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing)
+
+    def check_file(self, f):
+        if f is not None and not hasattr(f, "write"):
+            raise TypeError("f is a path, a file or None, not %r" % (f,))
+        try:
+            if f is not None:
+                f.write(b"")
+        except TypeError:
+            raise TypeError("f is a file of text: a model is bytes, which open(.., \"wb\") takes") from None
 
     def set_globals(self):
         """torch.onnx.is_in_onnx_export() and what else symbolic functions and models ask for; the turn puts them back."""

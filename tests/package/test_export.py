@@ -158,16 +158,23 @@ def test_a_folder_that_is_missing_is_named_before_the_work():
         pt2onnx.export(Net(), IMAGE, "no such folder/m.onnx")
 
 
+class Unrun(torch.nn.Module):
+    def forward(self, x):
+        raise AssertionError("what cannot be written to is told before the work")
+
+
 @pytest.mark.parametrize("f, error, text", [
     ("", FileNotFoundError, "No such file"),
     ("a\0b.onnx", ValueError, "null byte"),
     (b"a\0b.onnx", ValueError, "null byte"),
     (3, TypeError, "f is a path, a file or None, not 3"),
+    (io.StringIO(), TypeError, "f is a file of text"),
+    (open(os.devnull, "rb"), io.UnsupportedOperation, "write"),
 ])
 def test_what_is_no_place_for_a_model(f, error, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=text):
-        pt2onnx.export(Net(), IMAGE, f)
+        pt2onnx.export(Unrun(), IMAGE, f)
     assert not os.listdir(tmp_path)
 
 
