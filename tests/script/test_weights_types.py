@@ -488,6 +488,24 @@ def test_angles_and_counts_keep_their_digits(kind, tmp_path):
         assert numpy.array_equal(got[2], [2500, 2049, 257])
 
 
+class Spread(torch.nn.Module):
+    """An angle whose value goes 300 times into each of six nodes: as many ways lead to it as 300 to the sixth."""
+
+    def forward(self, x):
+        y = x * 0.5
+        for _ in range(6):
+            y = torch.cat([y] * 300)[:4]
+        return y.sin() @ torch.ones(4, 4)
+
+
+def test_an_angle_is_looked_for_in_bounded_time(tmp_path):
+    path, x = tmp_path / "net.pt", torch.rand(4, 4)
+    torch.jit.save(torch.jit.trace(Spread(), x), str(path))
+    oracle.converted(path, tmp_path / "net.onnx", "-i", "x:float32[4,4]", "--weights-type", "float16", "--limit", "seconds=10")
+    for got in run(tmp_path / "net.onnx", x.numpy()):
+        assert error(got[0], Spread()(x)) <= 16 * EPSILON["float16"]
+
+
 # ---- int8 and int4 ----
 
 FORMS = [("int8", 13, []), ("int8", 18, []), ("int8", 21, []), ("int8", 23, ["--weights-block", "64"]), ("int4", 21, []), ("int4", 23, []),

@@ -117,6 +117,7 @@ typedef struct Halves {
     Map reach;        /* Const -> Reach of its elements */
     Map overflows;    /* nodes whose results a batch norm behind them says are out of reach */
     Map angles;       /* nodes between an input of the model and its sine or cosine */
+    Map looked;       /* nodes that have been looked at for that -> 2 * how far back + was it one */
     Map constants;    /* Const -> its narrow form */
     Map kept;         /* operator name -> how many nodes stay float32 */
     size_t n_narrow, n_kept;
@@ -394,18 +395,6 @@ static void note_overflows(Rewrite *rw, Ox v)
     }
 }
 
-static void find_overflows(Rewrite *rw, const Graph *g)
-{
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_attr; k++)
-            if (n->attr[k].kind == ATTR_GRAPH)
-                find_overflows(rw, n->attr[k].g);
-        if (norm_of_large(rw, n))
-            note_overflows(rw, n->in[0]);
-    }
-}
-
 /* ---- what becomes an angle ---- */
 
 /* Is v an input of the model, or computed from one item by item? Then the nodes on the way keep
@@ -419,31 +408,31 @@ static bool note_angle(Rewrite *rw, Ox v, int depth)
         return is_float32(v) && v->graph == h->root;
     if (v->kind != OX_NODE || habit_of(v->node) != ANY)
         return false;
+    uintptr_t seen = (uintptr_t)map_get(&h->looked, v->node);
+    if (seen / 2 >= (uintptr_t)depth) /* one that others read too is looked at once a depth */
+        return seen % 2;
     bool is = false;
     for (int i = 0; i < v->node->n_in; i++)
         is |= note_angle(rw, v->node->in[i], depth - 1);
     if (is)
         map_put(rw->cx, &h->angles, v->node, NULL);
+    map_put(rw->cx, &h->looked, v->node, (void *)(2 * (uintptr_t)depth + is));
     return is;
-}
-
-static void find_angles(Rewrite *rw, const Graph *g)
-{
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_attr; k++)
-            if (n->attr[k].kind == ATTR_GRAPH)
-                find_angles(rw, n->attr[k].g);
-        if ((node_is(n, "Sin") || node_is(n, "Cos")) && note_angle(rw, n->in[0], MOST_BEFORE))
-            map_put(rw->cx, &halves_of(rw)->angles, n, NULL);
-    }
 }
 
 /* What is known of nodes before any of them changes. */
 static void look_ahead(Rewrite *rw, const Graph *g)
 {
-    find_overflows(rw, g);
-    find_angles(rw, g);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                look_ahead(rw, n->attr[k].g);
+        if (norm_of_large(rw, n))
+            note_overflows(rw, n->in[0]);
+        if ((node_is(n, "Sin") || node_is(n, "Cos")) && note_angle(rw, n->in[0], MOST_BEFORE))
+            map_put(rw->cx, &halves_of(rw)->angles, n, NULL);
+    }
 }
 
 /* ---- one node ---- */
