@@ -295,9 +295,8 @@ Ox ox_cast(Graph *g, Ox v, DType to)
         return v;
     if (dtype_is_complex(to) || dtype_is_complex(ox_dtype(v)))
         return ox_cast_complex(g, v, to);
-    if (overflows(to))
-        return ox_g_with(g, "Cast", INPUTS(v), INT("saturate", 0), INT("to", to));
-    return ox_g_with(g, "Cast", INPUTS(v), INT("to", to));
+    Attr past_the_end = overflows(to) ? INT("saturate", 0) : NO_ATTR;
+    return ox_g_with(g, "Cast", INPUTS(v), past_the_end, INT("to", to));
 }
 
 Ox ox_unsigned(Graph *g, Ox v)

@@ -68,6 +68,8 @@ DType dtype_of_parts(
  * restart. NULL after an error: functions take it, make NULL of it, and nothing is known of it. */
 typedef const struct DimRec *Dim;
 typedef enum { NO, YES, UNKNOWN } Tri;
+static inline Tri tri_of(bool b) { return b ? YES : NO; }
+static inline Tri tri_not(Tri t) { return t == UNKNOWN ? UNKNOWN : tri_of(t == NO); }
 #define DIM_MAX INT64_MAX /* "no upper bound" */
 
 typedef struct OxValue *Ox;
@@ -115,6 +117,7 @@ MUST_USE bool dim_require(Ctx *cx, Dim a, Dim b, const char *why, ...) PRINTF_LI
 /* Facts from raising branches and ranges: a rel b holds. False: contradicts what is known. */
 typedef enum { REL_EQ, REL_NE, REL_LT, REL_LE } Rel;
 MUST_USE bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b);
+Tri dim_related(Ctx *cx, Rel rel, Dim a, Dim b); /* a rel b? */
 /* a == b holds, and results keep the name that they have: neither is replaced by the other. */
 MUST_USE bool dim_assume_same(Ctx *cx, Dim a, Dim b);
 /* What is done when dim_require pins an input's symbol; set by eval. Returns false after fail(). */

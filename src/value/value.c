@@ -21,17 +21,6 @@ static Value symbool(Ctx *cx, SymBool b)
     return (Value){ .tag = V_SYMBOOL, .sb = made };
 }
 
-static Tri decide(Ctx *cx, Rel rel, Dim a, Dim b)
-{
-    switch (rel) {
-    case REL_EQ: return dim_eq(cx, a, b);
-    case REL_NE: return tri_not(dim_eq(cx, a, b));
-    case REL_LT: return dim_lt(cx, a, b);
-    case REL_LE: return dim_le(cx, a, b);
-    }
-    return UNKNOWN;
-}
-
 void rel_not(Rel *rel, Dim *a, Dim *b)
 {
     static const Rel opposite[] = {
@@ -48,7 +37,7 @@ Value val_rel(Ctx *cx, Rel rel, Dim a, Dim b)
 {
     if (!a || !b)
         return val_poison();
-    Tri t = decide(cx, rel, a, b);
+    Tri t = dim_related(cx, rel, a, b);
     return t == UNKNOWN ? symbool(cx, (SymBool){ .rel = rel, .a = a, .b = b }) : val_bool(t == YES);
 }
 
@@ -325,7 +314,7 @@ Tri val_truth(Ctx *cx, Value v)
     case V_DICT:    return dict_is_dynamic(v.dict) ? UNKNOWN : tri_of(v.dict->n > 0);
     case V_TUPLE:   return tri_of(v.tuple->n > 0);
     case V_SYMINT:  return tri_not(dim_eq(cx, v.dim, dim_int(cx, 0)));
-    case V_SYMBOOL: return v.sb->ox ? UNKNOWN : decide(cx, v.sb->rel, v.sb->a, v.sb->b);
+    case V_SYMBOOL: return v.sb->ox ? UNKNOWN : dim_related(cx, v.sb->rel, v.sb->a, v.sb->b);
     default:        return UNKNOWN;
     }
 }

@@ -267,8 +267,6 @@ static inline bool val_is_option(Value v)
 
 /* ---- truth, relations ---- */
 
-static inline Tri tri_of(bool b) { return b ? YES : NO; }
-static inline Tri tri_not(Tri t) { return t == UNKNOWN ? UNKNOWN : tri_of(t == NO); }
 void rel_not(Rel *rel, Dim *a, Dim *b); /* in place: the relation that holds when this one fails */
 Ox symbool_ox(Graph *g, const SymBool *b); /* b as a 0-d bool tensor; POISON after an error */
 

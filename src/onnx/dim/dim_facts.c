@@ -249,6 +249,17 @@ bool dim_assume(Ctx *cx, Rel rel, Dim a, Dim b)
     return le != NO;
 }
 
+Tri dim_related(Ctx *cx, Rel rel, Dim a, Dim b)
+{
+    switch (rel) {
+    case REL_EQ: return dim_eq(cx, a, b);
+    case REL_NE: return tri_not(dim_eq(cx, a, b));
+    case REL_LT: return dim_lt(cx, a, b);
+    case REL_LE: return dim_le(cx, a, b);
+    }
+    return UNKNOWN;
+}
+
 bool dim_assume_same(Ctx *cx, Dim a, Dim b)
 {
     if (!a || !b)

@@ -213,42 +213,33 @@ Dim dim_parse(Ctx *cx, const char *s, size_t n)
     return d;
 }
 
-static Tri opposite(Tri t)
-{
-    if (t == UNKNOWN)
-        return UNKNOWN;
-    return t == YES ? NO : YES;
-}
+/* A relation as it is written; turned: of its sides the second comes first. */
+typedef struct Sign {
+    char text[4];
+    Rel rel;
+    bool turned;
+} Sign;
 
-typedef enum { SIGN_EQ, SIGN_NE, SIGN_LE, SIGN_GE, SIGN_LT, SIGN_GT, SIGNS } Sign;
-
-static Sign read_sign(Reader *r)
+static const Sign *read_sign(Reader *r)
 {
-    static const char *const text[SIGNS] = { "==", "!=", "<=", ">=", "<", ">" };
-    for (Sign i = SIGN_EQ; i < SIGNS; i++)
-        if (take(r, text[i]))
-            return i;
-    return SIGNS;
+    static const Sign signs[] = { { "==", REL_EQ, false }, { "!=", REL_NE, false },
+                                  { "<=", REL_LE, false }, { ">=", REL_LE, true },
+                                  { "<", REL_LT, false },  { ">", REL_LT, true } };
+    for (size_t i = 0; i < COUNT(signs); i++)
+        if (take(r, signs[i].text))
+            return &signs[i];
+    return NULL;
 }
 
 /* comparison = sum ("==" | "!=" | "<=" | ">=" | "<" | ">") sum */
 static Tri read_comparison(Reader *r)
 {
     Dim a = read_sum(r);
-    Sign sign = read_sign(r);
-    Dim b = a && sign != SIGNS ? read_sum(r) : NULL;
+    const Sign *sign = read_sign(r);
+    Dim b = a && sign ? read_sum(r) : NULL;
     if (!b || (take(r, " "), r->at < r->n))
         return UNKNOWN;
-    switch (sign) {
-    case SIGN_EQ: return dim_eq(r->cx, a, b);
-    case SIGN_NE: return opposite(dim_eq(r->cx, a, b));
-    case SIGN_LE: return dim_le(r->cx, a, b);
-    case SIGN_GE: return dim_le(r->cx, b, a);
-    case SIGN_LT: return dim_lt(r->cx, a, b);
-    case SIGN_GT: return dim_lt(r->cx, b, a);
-    case SIGNS:   break;
-    }
-    return UNKNOWN;
+    return dim_related(r->cx, sign->rel, sign->turned ? b : a, sign->turned ? a : b);
 }
 
 Tri dim_holds(Ctx *cx, Str comparison)
