@@ -290,12 +290,17 @@ static void put_constant(Wire *w, int field, Ox v)
 /* ---- graphs and the model ---- */
 
 /* The Constant nodes that `user` is the first to need; `next` walks w->inits, which are in that
- * order. */
+ * order but for initializers: nothing waits for one. */
 static void put_constants(Wire *w, const Node *user, size_t *next)
 {
-    for (; *next < w->inits.n && w->inits.at[*next].user == user; (*next)++)
-        if (w->inits.at[*next].is_node)
-            put_constant(w, GRAPH_NODE, w->inits.at[*next].v);
+    for (; *next < w->inits.n; (*next)++) {
+        const Init *init = &w->inits.at[*next];
+        if (!init->is_node)
+            continue;
+        if (init->user != user)
+            return;
+        put_constant(w, GRAPH_NODE, init->v);
+    }
 }
 
 static void put_nodes(Wire *w, const Graph *g)
@@ -322,13 +327,16 @@ static void put_initializers(Wire *w)
     }
 }
 
+/* The default of an input stands among the inputs without that. */
+static bool becomes_input(const Init *init) { return !init->is_node && init->v->kind == OX_CONST; }
+
 static void put_signature(Wire *w, const Graph *g)
 {
     for (size_t i = 0; i < g->inputs.n; i++)
         put_value(w, GRAPH_INPUT, g->inputs.at[i]);
     if (!g->up && w->info->initializers_as_inputs)
         for (size_t i = 0; i < w->inits.n; i++)
-            if (!w->inits.at[i].is_node)
+            if (becomes_input(&w->inits.at[i]))
                 put_value(w, GRAPH_INPUT, w->inits.at[i].v);
     for (size_t i = 0; i < g->outputs.n; i++)
         if (g->up)
