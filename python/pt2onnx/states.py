@@ -54,8 +54,8 @@ def _dtype(name):
 def _initializer(name, initializer, proto, folder):
     if proto is None:
         raise ValueError("the initial value of %s is an initializer of the file, which a session does not show: give initial_state the file's path" % name)
-    import onnx
+    from onnx import numpy_helper
     for tensor in proto.graph.initializer:
         if tensor.name == initializer:
-            return onnx.numpy_helper.to_array(tensor, folder)
+            return numpy_helper.to_array(tensor, folder)
     raise ValueError("the file has no initializer %s, the initial value of %s: another tool has removed it since pt2onnx wrote the file" % (initializer, name))
