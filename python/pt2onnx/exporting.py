@@ -445,14 +445,17 @@ class Export:
             raise error_of("OnnxExporterError", str(self.verification))
 
     def verified(self, path):
-        from .verification import verify
+        from .verification import array_of, verify
         if not self.positional and not self.named and has_export() and isinstance(self.s.model, torch.export.ExportedProgram):
             if not self.s.model.example_inputs:
                 raise ValueError("verify=True needs example inputs: args")
             self.positional, self.named = self.s.model.example_inputs
         try:
-            inputs = self.call_of.inputs(self.positional, self.named)
-            return verify(path, self.example_names, inputs, self.run_torch, self.s.rtol, self.s.atol)
+            inputs, names = self.call_of.inputs(self.positional, self.named), self.example_names
+            if not self.s.export_params and names is not None:
+                weights = dict(named_tensors(self.s.model))
+                inputs, names = [*inputs, *map(array_of, weights.values())], [*names, *weights]
+            return verify(path, names, inputs, self.run_torch, self.s.rtol, self.s.atol, not self.s.keep_io_types)
         except ImportError as e:
             raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e
 
@@ -474,10 +477,14 @@ def uncompiled(model):
     return getattr(model, inner, model)
 
 
+def named_tensors(model):
+    """[(name, weight or buffer)]; a function has none."""
+    return [*model.named_parameters(), *model.named_buffers()] if isinstance(model, torch.nn.Module) else []
+
+
 def check_weights(model):
     """A lazy module draws its weights in its first call, which a trace would record as a part of the program."""
-    held = list(model.named_parameters()) + list(model.named_buffers()) if isinstance(model, torch.nn.Module) else []
-    for name, t in held:
+    for name, t in named_tensors(model):
         if torch.nn.parameter.is_lazy(t):
             raise ValueError("%s has no sizes yet: it belongs to a lazy module; call the model once before it is exported" % name)
 

@@ -1,9 +1,13 @@
 """verification.py - verify=True: the finished model in ONNX Runtime against the model in hand, output by output.
 
 Needs onnxruntime and numpy. Both run on the example inputs, on copies of them, the torch model in the mode of the export."""
+import re
+
 import torch
 
 from .versions import QUANTIZED
+
+NAMED_BY_USE = re.compile(r"^onnx::\w+?_(?=\d+$)")
 
 
 class Output:
@@ -95,6 +99,17 @@ def array_of(leaf):
     return t.resolve_neg().numpy()
 
 
+def value_for(wanted, by_name):
+    """An input of the model is called as in the example, or, with names="1.13", after that and the first operator that takes it: onnx::Mul_0."""
+    name = wanted.name if wanted.name in by_name else NAMED_BY_USE.sub("", wanted.name)
+    if name not in by_name:
+        raise RuntimeError("the example has no value for the model's input %s" % wanted.name)
+    value = by_name[name]
+    if wanted.type == "tensor(float16)" and value.dtype == "float32":
+        return value.astype("float16")                  # keep_io_types=False
+    return value
+
+
 def run_onnx(path, inputs, names):
     """inputs: leaves of the example. names: what they are called in the model, which leaves out those that it does not use; None: the
     model has all of them, in this order."""
@@ -102,13 +117,9 @@ def run_onnx(path, inputs, names):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    wanted = [i.name for i in session.get_inputs()]
-    by_name = dict(zip(wanted if names is None else names, inputs))
-    missing = [n for n in wanted if n not in by_name]
-    if missing:
-        raise RuntimeError("the example has no value for the model's input %s" % missing[0])
-    outputs = [o.name for o in session.get_outputs()]
-    return dict(zip(outputs, session.run(outputs, {n: by_name[n] for n in wanted})))
+    wanted, outputs = session.get_inputs(), [o.name for o in session.get_outputs()]
+    by_name = dict(zip([i.name for i in wanted] if names is None else names, inputs))
+    return dict(zip(outputs, session.run(outputs, {i.name: value_for(i, by_name) for i in wanted})))
 
 
 def parts(name, value):
@@ -118,10 +129,13 @@ def parts(name, value):
     return [] if value is None or value.dtype == object else [(name, value)]
 
 
-def verify(path, names, inputs, run_torch, rtol, atol):
-    """inputs, names: as run_onnx takes them; run_torch() gives what the model in hand gives for the same example."""
+def verify(path, names, inputs, run_torch, rtol, atol, as_written=False):
+    """inputs, names: as run_onnx takes them; run_torch() gives what the model in hand gives for the same example. as_written: the model's outputs may be
+    of a narrower floating type than torch's."""
     want = flat(run_torch())
     got = [part for name, value in run_onnx(path, inputs, names).items() for part in parts(name, value)]
     if len(want) != len(got):
         raise RuntimeError("verify: torch gives %d outputs, the ONNX model %d" % (len(want), len(got)))
+    if as_written:
+        want = [w.astype(g.dtype) if w.dtype.kind == g.dtype.kind == "f" else w for (_, g), w in zip(got, want)]
     return Verification([Output(name, w, g, rtol, atol) for (name, g), w in zip(got, want)], rtol, atol)

@@ -214,3 +214,30 @@ def test_a_text_among_the_outputs(options):
             return x + 1, "label"
     result = pt2onnx.export(Named(), (ROWS,), verify=True, **options)
     torch.testing.assert_close(result(ROWS)[0], ROWS + 1)
+
+
+
+class Sum(torch.nn.Module):
+    """Gives another result each time where step is not 0."""
+    def __init__(self, step):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.BatchNorm1d(3)).eval()
+        self.calls, self.step = 0, step
+
+    def forward(self, x, y):
+        self.calls += self.step
+        return self.net(x.exp()) + y + self.calls
+
+
+@pytest.mark.parametrize("options", [{"names": "1.13"}, {"export_params": False}, {"weights_type": "float16", "keep_io_types": False, "rtol": 0.01, "atol": 0.01}],
+                         ids=["names of 1.13", "weights as inputs", "float16 inputs"])
+def test_inputs_that_are_otherwise_than_the_example_are_verified_too(options):
+    assert pt2onnx.export(Sum(0), (ROWS, ROWS), verify=True, **options).verification.ok
+    with pytest.raises(RuntimeError, match="DIFFERENT"):
+        pt2onnx.export(Sum(1), (ROWS, ROWS), verify=True, **options)
+
+
+@pytest.mark.parametrize("options", [{"names": "1.13"}, {"weights_type": "float16", "keep_io_types": False}], ids=["names of 1.13", "float16 inputs"])
+def test_a_model_with_such_inputs_can_be_called(options):
+    result = pt2onnx.export(lambda x: (x * 2).exp() + 1, (ROWS,), **options)
+    torch.testing.assert_close(result(ROWS)[0].float(), (ROWS * 2).exp() + 1, rtol=0.01, atol=0.01)
