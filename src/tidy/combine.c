@@ -9,7 +9,9 @@
  *         either may be Flatten, Squeeze or Unsqueeze as well; x itself where that is its shape
  *     Slice(Slice(x, ..), ..)        ->  Slice(x, ..)
  *         of different axes: x[:, ::2, 1::2]
- *     Where(Not(c), x, y)            ->  Where(c, y, x) */
+ *     Where(Not(c), x, y)            ->  Where(c, y, x)
+ *     MatMul(Cast(Transpose(x)), y)  ->  MatMul(Transpose(Cast(x)), y)
+ *         where ONNX Runtime does not survive the former */
 #include "tidy/internal.h"
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)
@@ -307,4 +309,49 @@ static bool join_neg(Rewrite *rw, Node *n)
 bool pass_negs(Graph *g, const TidyOptions *o)
 {
     return !graph_has(g, "Neg") || rewrite(g, o, join_neg, NULL);
+}
+
+/* ---- casts between Transpose and MatMul ---- */
+
+/* Does n, a Transpose, move axis 0 to the end, or before the last axis, and nothing else? */
+static bool moves_batch(const Node *n)
+{
+    int64_t perm[MAX_RANK];
+    int rank;
+    if (!perm_of(n, perm, &rank) || rank < 3)
+        return false;
+    int batch = perm[rank - 1] == 0 ? rank - 1 : rank - 2; /* where axis 0 is then */
+    bool so = perm[batch] == 0 && (batch == rank - 1 || perm[rank - 1] == rank - 1);
+    for (int i = 0; i < batch; i++)
+        so &= perm[i] == i + 1;
+    return so;
+}
+
+/* v, a Cast of such a Transpose, cast first; else v. */
+static Ox cast_before_turn(Graph *g, Ox v)
+{
+    Node *cast = made_by(v, "Cast");
+    Node *turn = cast ? made_by(cast->in[0], "Transpose") : NULL;
+    if (!turn || !moves_batch(turn))
+        return v;
+    Ox x = ox_make(g, "Cast", INPUTS(turn->in[0]), cast->attr, (size_t)cast->n_attr);
+    return ox_make(g, "Transpose", INPUTS(x), turn->attr, (size_t)turn->n_attr);
+}
+
+/* With optimisations ONNX Runtime 1.31 ends the process as it loads MatMul(Cast(Transpose(x)), y)
+ * where that Transpose moves the batch and y has another rank: its MatmulTransposeFusion takes the
+ * Cast away first. */
+static bool move_cast(Rewrite *rw, Node *n)
+{
+    (void)rw;
+    if (!node_is(n, "MatMul") || (ox_rank(n->in[0]) >= 0 && ox_rank(n->in[0]) == ox_rank(n->in[1])))
+        return true;
+    for (int i = 0; i < 2; i++)
+        n->in[i] = cast_before_turn(n->graph, n->in[i]);
+    return ox_ok(n->in[0]) && ox_ok(n->in[1]);
+}
+
+bool pass_casts(Graph *g, const TidyOptions *o)
+{
+    return !o->target_ort || !graph_has(g, "Cast") || rewrite(g, o, move_cast, NULL);
 }

@@ -141,6 +141,7 @@ bool pass_slices(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_negs(Graph *g, const TidyOptions *o);
 bool pass_expands(Graph *g, const TidyOptions *o);
+bool pass_casts(Graph *g, const TidyOptions *o);
 bool pass_dims(Graph *g, const TidyOptions *o);
 bool dims_step(Rewrite *rw, Node *n); /* what pass_dims does, as a step of legalise */
 

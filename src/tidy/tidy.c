@@ -66,6 +66,9 @@ const Pass tidy_passes[] = {
       "com.microsoft" },
     { "legalise", legalise, "say it in the target opset" },
     { "view-weights", pass_weight_views, "read weights in the shape that legalising asks for" },
+    { "move-casts", pass_casts,
+      "MatMul(Cast(Transpose(x)), y) -> MatMul(Transpose(Cast(x)), y) where the batch moves, for "
+      "ONNX Runtime" },
     { "drop-leftovers", pass_dead, "remove nodes that legalising has left without a use" },
     { "modules-to-functions", pass_functions,
       "the nodes of a call of a module -> a function, and a node that calls it" },

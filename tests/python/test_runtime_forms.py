@@ -193,3 +193,60 @@ def test_a_cast_to_a_wider_type_and_back_is_none(there, back, tmp_path):
         assert torch.equal(x, x.to(there).to(back))
         for y in (torch.ones(2), -torch.ones(2)):
             oracle.run(made, [([x.numpy(), y.numpy()], [net(x, y).numpy()])])
+
+
+class CastBehindTurn(nn.Module):
+    """With optimisations ONNX Runtime 1.31 ends the process as it loads the product of a Cast of a Transpose that moves the batch with a tensor of another rank."""
+
+    def __init__(self, order, to, first, inside=False):
+        super().__init__()
+        self.order, self.to, self.first, self.inside = order, to, first, inside
+
+    def forward(self, x, w):
+        y = x.permute(self.order).to(self.to)
+        if self.inside:
+            if bool(w.sum() > 0):
+                return y @ w
+            return y @ -w
+        return y @ w if self.first else w @ y
+
+
+def casts_behind_turns(model):
+    made = {o: n for g in oracle.graphs(model.graph) for n in g.node for o in n.output}
+    casts = [made[i] for n in made.values() if n.op_type == "MatMul" for i in n.input if i in made and made[i].op_type == "Cast"]
+    return [c for c in casts if c.input[0] in made and made[c.input[0]].op_type == "Transpose"]
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2), (1, 2, 0), (0, 2, 1), (2, 1, 0), (1, 2, 0, 3), (1, 2, 3, 0), (0, 2, 1, 3), (0, 3, 1, 2)], ids=str)
+@pytest.mark.parametrize("of, to", [(torch.float16, torch.float32), (torch.int64, torch.float32), (torch.float64, torch.float32)], ids=str)
+@pytest.mark.parametrize("how", ["first", "second", "in a branch"])
+def test_a_cast_stands_before_the_transpose_of_a_product(order, of, to, how, tmp_path):
+    net = CastBehindTurn(order, to, how != "second", how == "in a branch")
+    x = torch.arange(2 * 3 * 4 * 5).reshape((2, 3, 4, 5) if len(order) == 4 else (2, 3, 20)).to(of) * (1 if of == torch.int64 else 0.015625)
+    sizes = [x.shape[i] for i in order]
+    w = torch.arange(7.0 * sizes[-1]).reshape(-1, 7) if how != "second" else torch.arange(7.0 * sizes[-2]).reshape(7, -1)
+    saved, made = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx")
+    torch.jit.script(net).save(saved)
+    for options in (), ("--opset", "9"), ("--opset", "23"):
+        oracle.converted(saved, made, "-i", "x:%s[%s]" % (str(of).split(".")[1], ",".join("?" * x.ndim)), "-i", "w:float32[?,?]", *options)
+        moved = order[:2] == (1, 0) or order[:2] == (1, 2)
+        assert bool(casts_behind_turns(onnx.load(made))) != moved
+        oracle.run(made, [([x.numpy(), w.numpy()], [net(x, w).numpy()])])
+
+
+def test_a_cast_stands_before_the_transpose_with_weights_of_bfloat16(tmp_path):
+    class Turned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 4)
+
+        def forward(self, x):
+            return self.linear(x.transpose(0, 1))
+    saved, made, x = str(tmp_path / "net.pt"), str(tmp_path / "net.onnx"), torch.rand(2, 5, 3)
+    net = Turned()
+    torch.jit.script(net).save(saved)
+    oracle.converted(saved, made, "-i", "x:float32[?,?,3]", "--weights-type", "bfloat16")
+    assert casts_behind_turns(onnx.load(made)) == []
+    with torch.no_grad():
+        got = onnxruntime.InferenceSession(made, providers=["CPUExecutionProvider"]).run(None, {"x": x.numpy()})[0]
+        torch.testing.assert_close(torch.from_numpy(got), net(x), rtol=0.05, atol=0.05)
