@@ -387,6 +387,34 @@ def half(p, v):
     return p.new("%s.float()" % y, p.shape[y])
 
 
+# ---- moved in another type: from seed 40,000 on ----
+
+def between_casts(p, v):
+    """Axes move, or parts are taken, between two casts."""
+    there = p.pick("%s.double()", "%s.half()", "(%s * 8).to(torch.int64)", "(%s * 8).to(torch.int32)", "%s > 0", "(%s * 8).to(torch.int8)", "%s.bfloat16()")
+    kept = len(p.live)
+    u = p.new(there % v, p.shape[v])
+    for _ in range(p.pick(1, 1, 2)):
+        u = p.pick(moved, moved, steps.transposed, steps.sliced if there != "%s > 0" else moved)(p, u)
+    del p.live[kept:]                                   # of another type than the steps behind them take
+    p.tolerance = max(p.tolerance, 0.01 if "half" in there or "bfloat16" in there else 0.0)
+    return p.new("%s.float()" % u, p.shape[u])
+
+
+def moved(p, v):
+    """One axis to another place."""
+    s = list(p.shape[v])
+    if len(s) < 2:
+        return p.new("%s.reshape(-1, 1)" % v, (numel(s), 1))
+    a, b = p.rng.randrange(len(s)), p.rng.randrange(len(s))
+    s.insert(b, s.pop(a))
+    return p.new("%s.movedim(%d, %d)" % (v, a, b), s)
+
+
+TYPED = {"CastsMoved": (between_casts, steps.product), "CastsMoved2": (between_casts, steps.turned_product), "CastsMoved3": (steps.product, between_casts, steps.binary),
+         "CastsMoved4": (between_casts, steps.normed), "CastsMoved5": (between_casts, steps.convolved), "CastsMoved6": (between_casts, steps.along),
+         "CastsMoved7": (between_casts, steps.reduced), "CastsMoved8": (between_casts, steps.attended), "CastsMoved9": (between_casts, between_casts, steps.product)}
+
 MOTIFS = {
     "AttentionFusion": (heads,), "EmbedLayerNormFusion": (embeddings,), "EmbedLayerNormFusion2": (embeddings, heads), "SkipLayerNormFusion": (skipped,),
     "BiasSkipLayerNormFusion": (steps.product, steps.biased, skipped), "LayerNormFusion": (norm_in_parts,), "SimplifiedLayerNormFusion": (norm_in_parts, steps.product),

@@ -8,6 +8,7 @@ import random
 
 SIZES = (1, 2, 3, 4, 5, 8)
 PATTERNS_FROM = 20000                       # seeds from here on are programs of fusion_patterns
+TYPED_FROM = 40000                          # and from here on of those that move what is of another type
 
 
 class Program:
@@ -343,7 +344,7 @@ def motifs_of(seed):
     if seed < PATTERNS_FROM:
         return MOTIFS
     import fusion_patterns
-    return fusion_patterns.MOTIFS
+    return fusion_patterns.MOTIFS if seed < TYPED_FROM else fusion_patterns.TYPED
 
 
 def program(seed):

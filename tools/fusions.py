@@ -9,6 +9,7 @@ run by ONNX Runtime with its optimisers and without, against PyTorch. Resumable:
 it is, and each find with its source; exit code 1 if one is not named in tools/fusions.known, with its reason.
   wrong       differs from PyTorch without any optimisation: ours
   optimiser   right without optimisation, wrong or failing in the default session: a form to avoid
+  ended       the process, as the runtime loads the model or runs it: a form to avoid, too
 --optimisers judges nothing: it says how many of the programs each of ONNX Runtime's optimisers changes, by ONNX Runtime's log.
 """
 import collections
@@ -23,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import warnings
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -235,8 +237,8 @@ def main():
     import onnxruntime
     if o.seed:
         for seed in o.seed:
-            print("# seed %d, %s\n%s" % (seed, fusion_programs.program(seed).motif, fusion_programs.source(fusion_programs.program(seed))))
-            print("\n".join("%s: %s: %s" % f for f in judge((o.pt2onnx, seed, forms))) or "right")
+            print("# seed %d, %s\n%s" % (seed, fusion_programs.program(seed).motif, fusion_programs.source(fusion_programs.program(seed))), flush=True)
+            print("\n".join("%s: %s: %s" % tuple(f) for f in judged_apart((o.pt2onnx, seed, forms))) or "right")
         return 0
     if o.optimisers:
         return count_optimisers(o.pt2onnx, range(o.first, o.first + o.count))
@@ -262,7 +264,30 @@ def main():
 
 
 def job_of(job):
-    return job[1], judge(job)
+    return job[1], judged_apart(job)
+
+
+def judged_apart(job):
+    """judge(job) in a process of its own: some models end the process of the runtime that loads them."""
+    import onnx, onnxruntime, torch                                         # noqa: E401, F401: once for all that are forked from here
+    theirs, ours = os.pipe()
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            found = json.dumps(judge(job))
+            with os.fdopen(ours, "w") as f:
+                f.write(found)
+            code = 0
+        except Exception:                                                   # noqa: BLE001: printed, and counted as a find
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(ours)
+    with os.fdopen(theirs) as f:
+        text = f.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return json.loads(text) if code == 0 else [("process", "ended", "signal %d" % -code if code < 0 else "exit %d" % code)]
 
 
 def report(done):

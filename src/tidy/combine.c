@@ -338,16 +338,56 @@ static Ox cast_before_turn(Graph *g, Ox v)
     return ox_make(g, "Transpose", INPUTS(x), turn->attr, (size_t)turn->n_attr);
 }
 
+#define TURN_STEPS 8 /* nodes between a Transpose and what it is moved behind: a guess */
+
+/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? */
+static bool turn_arrives(Ox v, int steps)
+{
+    static const char *const stops[] = {
+        "Reshape", "Flatten", "MatMul", "Gemm",   "Conv",     "ConvTranspose", "LayerNormalization",
+        "LSTM",    "GRU",     "RNN",    "Einsum", "Attention"
+    };
+    const Node *n = v && v->kind == OX_NODE && steps > 0 ? v->node : NULL;
+    for (size_t i = 0; n && i < COUNT(stops); i++)
+        if (node_is(n, stops[i]))
+            return false;
+    if (!n || node_is(n, "Transpose"))
+        return n != NULL;
+    for (int i = 0; i < n->n_in; i++)
+        if (turn_arrives(n->in[i], steps - 1))
+            return true;
+    return false;
+}
+
+/* w with axes of one in front, so that it has as many as v has; w where the opset has no operator
+ * of this form. */
+static Ox of_rank(const Rewrite *rw, Graph *g, Ox w, Ox v)
+{
+    int64_t axes[MAX_RANK], dims[MAX_RANK];
+    int more = ox_rank(v) - ox_rank(w);
+    for (int i = 0; i < ox_rank(v); i++) {
+        axes[i] = i;
+        dims[i] = !is_const(w) || i < more ? 1 : w->k->dims[i - more];
+    }
+    if (is_const(w))
+        return ox_const(g, const_reshape(rw->cx, w->k, ox_rank(v), dims));
+    return rw->o->opset < 13 ? w : ox_g(g, "Unsqueeze", w, ox_ints(g, axes, (size_t)more));
+}
+
 /* With optimisations ONNX Runtime 1.31 ends the process as it loads MatMul(Cast(Transpose(x)), y)
  * where that Transpose moves the batch and y has another rank: its MatmulTransposeFusion takes the
- * Cast away first. */
+ * Cast away first. The Transpose may be one that it has moved there itself. */
 static bool move_cast(Rewrite *rw, Node *n)
 {
-    (void)rw;
-    if (!node_is(n, "MatMul") || (ox_rank(n->in[0]) >= 0 && ox_rank(n->in[0]) == ox_rank(n->in[1])))
+    if (!node_is(n, "MatMul"))
         return true;
-    for (int i = 0; i < 2; i++)
-        n->in[i] = cast_before_turn(n->graph, n->in[i]);
+    for (int i = 0; i < 2 && ox_rank(n->in[0]) != ox_rank(n->in[1]); i++) {
+        Ox v = n->in[i] = cast_before_turn(n->graph, n->in[i]);
+        Ox w = n->in[1 - i];
+        if (ox_rank(w) >= 0 && ox_rank(w) < ox_rank(v) && made_by(v, "Cast") &&
+            turn_arrives(v, TURN_STEPS))
+            n->in[1 - i] = of_rank(rw, n->graph, w, v);
+    }
     return ox_ok(n->in[0]) && ox_ok(n->in[1]);
 }
 

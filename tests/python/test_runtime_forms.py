@@ -234,6 +234,32 @@ def test_a_cast_stands_before_the_transpose_of_a_product(order, of, to, how, tmp
         oracle.run(made, [([x.numpy(), w.numpy()], [net(x, w).numpy()])])
 
 
+@pytest.mark.parametrize("constant", [True, False], ids=["weight", "input"])
+@pytest.mark.parametrize("between", [lambda y: y, lambda y: y.flip(1), lambda y: y[:, :, 0], lambda y: y * y.sigmoid()], ids=["none", "backwards", "part", "gated"])
+def test_the_factors_have_one_rank_where_a_transpose_may_arrive(between, constant, tmp_path):
+    """ONNX Runtime moves a Transpose through other operators towards the Cast."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.rand(6, 7))
+
+        def forward(self, x, w):
+            y = between((x * 8).to(torch.int32).permute(1, 2, 3, 0).half()).float()
+            return y @ (self.w if constant else w)
+    x, w = torch.rand(6, 2, 3, 4) - 0.5, torch.rand(6, 7)
+    net = Net()
+    made = converted(tmp_path, net, x, w)
+    with torch.no_grad():
+        want = net(x, w)
+    graph = onnx.shape_inference.infer_shapes(onnx.load(made)).graph
+    ranks = {v.name: len(v.type.tensor_type.shape.dim) for v in [*graph.value_info, *graph.input]}
+    ranks.update((t.name, len(t.dims)) for t in graph.initializer)
+    makers = {o: n.op_type for n in graph.node for o in n.output}
+    product = next(n for n in graph.node if n.op_type == "MatMul")
+    assert makers[product.input[0]] != "Cast" or ranks[product.input[0]] == ranks[product.input[1]]
+    oracle.run(made, [([x.numpy(), w.numpy()], [want.numpy()])])
+
+
 def test_a_cast_stands_before_the_transpose_with_weights_of_bfloat16(tmp_path):
     class Turned(nn.Module):
         def __init__(self):
