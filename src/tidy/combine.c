@@ -340,21 +340,27 @@ static Ox cast_before_turn(Graph *g, Ox v)
 
 #define TURN_STEPS 8 /* nodes between a Transpose and what it is moved behind: a guess */
 
-/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? */
-static bool turn_arrives(Ox v, int steps)
+static bool stops_turns(const Node *n)
 {
     static const char *const stops[] = {
         "Reshape", "Flatten", "MatMul", "Gemm",   "Conv",     "ConvTranspose", "LayerNormalization",
         "LSTM",    "GRU",     "RNN",    "Einsum", "Attention"
     };
-    const Node *n = v && v->kind == OX_NODE && steps > 0 ? v->node : NULL;
-    for (size_t i = 0; n && i < COUNT(stops); i++)
+    for (size_t i = 0; i < COUNT(stops); i++)
         if (node_is(n, stops[i]))
-            return false;
-    if (!n || node_is(n, "Transpose"))
-        return n != NULL;
-    for (int i = 0; i < n->n_in; i++)
-        if (turn_arrives(n->in[i], steps - 1))
+            return true;
+    return false;
+}
+
+/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? */
+static bool turn_arrives(Ox v, int steps)
+{
+    if (!v || v->kind != OX_NODE || steps == 0 || stops_turns(v->node))
+        return false;
+    if (node_is(v->node, "Transpose"))
+        return true;
+    for (int i = 0; i < v->node->n_in; i++)
+        if (turn_arrives(v->node->in[i], steps - 1))
             return true;
     return false;
 }
