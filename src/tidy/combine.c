@@ -338,8 +338,6 @@ static Ox cast_before_turn(Graph *g, Ox v)
     return ox_make(g, "Transpose", INPUTS(x), turn->attr, (size_t)turn->n_attr);
 }
 
-#define TURN_STEPS 8 /* nodes between a Transpose and what it is moved behind: a guess */
-
 static bool stops_turns(const Node *n)
 {
     static const char *const stops[] = {
@@ -352,15 +350,17 @@ static bool stops_turns(const Node *n)
     return false;
 }
 
-/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? */
-static bool turn_arrives(Ox v, int steps)
+/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? No, where `looks`
+ * at so many values have found none. */
+static bool turn_arrives(Ox v, int *looks)
 {
-    if (!v || v->kind != OX_NODE || steps == 0 || stops_turns(v->node))
+    if (!v || v->kind != OX_NODE || --*looks < 0 || stops_turns(v->node))
         return false;
     if (node_is(v->node, "Transpose"))
         return true;
-    for (int i = 0; i < v->node->n_in; i++)
-        if (turn_arrives(v->node->in[i], steps - 1))
+    int n = v->node->n_in < *looks ? v->node->n_in : *looks;
+    for (int i = 0; i < n; i++)
+        if (turn_arrives(v->node->in[i], looks))
             return true;
     return false;
 }
@@ -390,8 +390,9 @@ static bool move_cast(Rewrite *rw, Node *n)
     for (int i = 0; i < 2 && ox_rank(n->in[0]) != ox_rank(n->in[1]); i++) {
         Ox v = n->in[i] = cast_before_turn(n->graph, n->in[i]);
         Ox w = n->in[1 - i];
+        int looks = 64;
         if (ox_rank(w) >= 0 && ox_rank(w) < ox_rank(v) && made_by(v, "Cast") &&
-            turn_arrives(v, TURN_STEPS))
+            turn_arrives(v, &looks))
             n->in[1 - i] = of_rank(rw, n->graph, w, v);
     }
     return ox_ok(n->in[0]) && ox_ok(n->in[1]);
