@@ -437,6 +437,32 @@ def test_small_numbers_that_float16_does_not_hold(what, opset, tmp_path):
         assert numpy.isfinite(got[0]).all() and error(got[0], net(x)) <= 8 * EPSILON["float16"]
 
 
+HALF_STEPS = {"softmax": lambda h: torch.softmax(h, -1), "exp": lambda h: h.exp(), "sum": lambda h: h.sum(1), "mean": lambda h: h.mean(1), "norm": lambda h: h.norm(dim=1),
+              "layer norm": lambda h: torch.nn.functional.layer_norm(h, (8,)), "comparison": lambda h: torch.where(h > h.flip(1), h, -h), "argmax": lambda h: h.argmax(1),
+              "product": lambda h: h @ h.t(), "join": lambda h: torch.cat([h, h * 2], 1), "again": lambda h: h.float().half() * 2}
+
+
+@pytest.mark.parametrize("kind", HALF)
+@pytest.mark.parametrize("step", HALF_STEPS)
+def test_what_the_program_computes_in_half_stays_so(step, kind, tmp_path):
+    class Inside(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc = torch.nn.Linear(4, 8)
+
+        def forward(self, x):
+            return HALF_STEPS[step](torch.relu(self.fc(x)).half()).float() * 2
+    net, x, out = Inside().eval(), torch.rand(3, 4), str(tmp_path / "net.onnx")
+    torch.jit.trace(net, x).save(str(tmp_path / "net.pt"))
+    scripted.oracle.converted(str(tmp_path / "net.pt"), out, "-i", "x:float32[3,4]", "--weights-type", kind)
+    onnx.checker.check_model(out, full_check=True)
+    with torch.no_grad():
+        wanted = net(x).numpy()
+    for (got,) in run(out, x.numpy()):
+        if step not in ("comparison", "argmax"):            # a last digit decides
+            numpy.testing.assert_allclose(got, wanted, rtol=0.05, atol=0.05)
+
+
 def test_branches_and_loops(tmp_path):
     class Net(torch.nn.Module):
         def __init__(self):

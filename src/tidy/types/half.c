@@ -516,17 +516,6 @@ static bool make_narrow(Rewrite *rw, Node *n, const OpVersion *v)
     return true;
 }
 
-/* Cast: to the type that the value has by now, or from the one that it has by now. */
-static bool look_at_cast(Rewrite *rw, Node *n)
-{
-    Halves *h = halves_of(rw);
-    if (node_is(n, "Cast") && is_narrow(h, n->in[0]) && is_narrow(h, n->out[0]))
-        replace(rw, n->out[0], n->in[0]);
-    else if (is_count(n))
-        map_put(rw->cx, &h->out_of_reach, n->out[0], NULL);
-    return true;
-}
-
 /* Outputs of g are of the types that they had, or of the narrow one where `follow`. */
 static bool settle_outputs(Rewrite *rw, Graph *g, bool follow)
 {
@@ -587,8 +576,11 @@ static bool half_step(Rewrite *rw, Node *n)
         n->in[i] = current(rw, n->in[i]);
     Habit habit = habit_of(n);
     const OpVersion *v = n->op ? onnx_version(n->op, ONNX_NEWEST) : NULL;
-    if (habit == UNTOUCHED)
-        return look_at_cast(rw, n);
+    if (habit == UNTOUCHED) {
+        if (is_count(n))
+            map_put(rw->cx, &h->out_of_reach, n->out[0], NULL);
+        return true;
+    }
     if (habit == AS_SAVED || !v)
         return settle_graphs(rw, n) && make_whole(rw, n);
     View seen = view_inputs(rw, n, v);
@@ -602,6 +594,15 @@ static bool half_step(Rewrite *rw, Node *n)
         count_kept(rw, n);
     mark_reach(rw, n, seen.overflows ? SUM : habit, seen.beyond);
     return make_whole(rw, n);
+}
+
+/* A Cast to the type that its input has by now. Until all is done it tells a value of the program's
+ * own in that type from one that has become so. */
+static bool drop_cast(Rewrite *rw, Node *n)
+{
+    if (node_is(n, "Cast") && ox_dtype(n->in[0]) == ox_dtype(n->out[0]))
+        replace(rw, n->out[0], n->in[0]);
+    return true;
 }
 
 /* ---- the pass ---- */
@@ -688,7 +689,8 @@ bool pass_half(Graph *g, const TidyOptions *o)
     Halves h = { .type = o->weights_type, .root = g, .follow = o->change_io_types };
     Rewrite ends = { .cx = g->cx, .o = o, .arg = &h };
     if (!note_outputs(&h, g) || (h.follow && !narrow_inputs(&h, g)) ||
-        !rewrite_planned(g, o, look_ahead, half_step, &h) || !settle_outputs(&ends, g, h.follow))
+        !rewrite_planned(g, o, look_ahead, half_step, &h) || !settle_outputs(&ends, g, h.follow) ||
+        !rewrite(g, o, drop_cast, NULL))
         return false;
     if (h.follow)
         restate_outputs(&h, g);
