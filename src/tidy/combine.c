@@ -11,7 +11,7 @@
  *         of different axes: x[:, ::2, 1::2]
  *     Where(Not(c), x, y)            ->  Where(c, y, x)
  *     MatMul(Cast(Transpose(x)), y)  ->  MatMul(Transpose(Cast(x)), y)
- *         where ONNX Runtime does not survive the former */
+ *         where ONNX Runtime does not survive the former; or y with as many axes as x */
 #include "tidy/internal.h"
 
 static bool perm_of(const Node *n, int64_t *perm, int *rank)
@@ -338,23 +338,15 @@ static Ox cast_before_turn(Graph *g, Ox v)
     return ox_make(g, "Transpose", INPUTS(x), turn->attr, (size_t)turn->n_attr);
 }
 
-static bool stops_turns(const Node *n)
+/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? No, where `looks`
+ * at so many values have found none. */
+static bool turn_arrives(Ox v, int *looks)
 {
     static const char *const stops[] = {
         "Reshape", "Flatten", "MatMul", "Gemm",   "Conv",     "ConvTranspose", "LayerNormalization",
         "LSTM",    "GRU",     "RNN",    "Einsum", "Attention"
     };
-    for (size_t i = 0; i < COUNT(stops); i++)
-        if (node_is(n, stops[i]))
-            return true;
-    return false;
-}
-
-/* May ONNX Runtime move a Transpose to v, as it moves them towards the results? No, where `looks`
- * at so many values have found none. */
-static bool turn_arrives(Ox v, int *looks)
-{
-    if (!v || v->kind != OX_NODE || --*looks < 0 || stops_turns(v->node))
+    if (!v || v->kind != OX_NODE || --*looks < 0 || is_one_of(v->node, stops, COUNT(stops)))
         return false;
     if (node_is(v->node, "Transpose"))
         return true;

@@ -147,14 +147,6 @@ static bool keeps_size(Rewrite *rw, const Node *n)
     return !crops && !in_of(n, 2) && same_shape(rw->cx, n->in[0], n->out[0]);
 }
 
-static bool is_one_of(const Node *n, const char *const *ops, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (node_is(n, ops[i]))
-            return true;
-    return false;
-}
-
 /* Does n give its first input unchanged? A ReduceSum of no axes does not for floats: the sum of
  * -0.0 is 0.0. */
 static bool is_identity(Rewrite *rw, const Node *n)

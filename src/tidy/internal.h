@@ -53,6 +53,7 @@ static inline bool used_once(const Rewrite *rw, Ox v) { return uses_of(rw, v) ==
 
 /* The node that makes v, when it is op and v its first output; else NULL. */
 Node *made_by(Ox v, const char *op);
+bool is_one_of(const Node *n, const char *const *ops, size_t count);
 static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
 bool is_const(Ox v);                  /* a constant, and there */
 bool same_shape(Ctx *cx, Ox a, Ox b); /* and type */

@@ -240,6 +240,14 @@ Node *made_by(Ox v, const char *op)
     return v && v->kind == OX_NODE && v->out == 0 && node_is(v->node, op) ? v->node : NULL;
 }
 
+bool is_one_of(const Node *n, const char *const *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (node_is(n, ops[i]))
+            return true;
+    return false;
+}
+
 bool is_const(Ox v) { return v && v->kind == OX_CONST; }
 
 Str derived_name(Ctx *cx, const Const *k, const char *suffix)
