@@ -7,6 +7,7 @@ import contextlib
 import errno
 import os
 import re
+import reprlib
 import shutil
 import sys
 import time
@@ -25,7 +26,7 @@ from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
-from .trace import Record, trace
+from .trace import Record, results_seen, trace
 from .turns import Turn, deliver, tensors_kept, undisturbed
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
@@ -49,6 +50,7 @@ class Export:
 
     def __init__(self, settings):
         self.s, self.notes, self.text, self.borrowed, self.program = settings, [], "", set(), None
+        self.told = []                                  # notes of the trace, in front of those of C
 
     # ---- the frame ----
 
@@ -193,11 +195,21 @@ class Export:
             everything = model.leaves
         self.positional, self.named = args, keywords
         self.call_of = of_signature(signature_of(s.model), args, keywords)
-        with self.mode(s.model):                        # with gradients or without, as the caller has it: some modules take other ways without
+        with self.mode(s.model), results_seen(model, self.check_result):    # gradients as the caller has it: some modules take other ways without
             graph, weights, scopes = trace(model, everything, counted=s.names == "1.13" or s.functions is not None)
         given_up = set()
         while not self.try_trace(path, graph, weights, scopes, given_up):
             pass
+
+    def check_result(self, result):
+        """A trace has tensors only. A number would be the example's in every run; a text is left out."""
+        for path, leaf in leaves(result):
+            which = "the output%s" % (path and " " + path)
+            if isinstance(leaf, (bool, int, float)):
+                raise RuntimeError("%s is the number %r, which a trace cannot tell from one that an input decides: return a tensor, torch.tensor(%r) for the "
+                                   "same in every run" % (which, leaf, leaf))
+            if isinstance(leaf, str):
+                self.told.append((DROPPED, "%s, the text %s: a trace has tensors only" % (which, reprlib.repr(leaf))))
 
     def try_trace(self, path, graph, weights, scopes, given_up):
         """False: an operator has failed that the mode keeps, and is in given_up now."""
@@ -384,7 +396,7 @@ class Export:
         self.notes.append((kind, text.decode("utf-8", "replace")))
 
     def call(self, function, source, path, fields, symbolics):
-        self.notes, self.text, progress = [], "", Progress()
+        self.notes, self.text, progress = list(self.told), "", Progress()
         if self.turn.abandoned:
             raise RuntimeError("pt2onnx: the process was forked while it exported, and this is the child: only the parent goes on")
         try:

@@ -3,6 +3,7 @@
 The body of an autograd Function that nobody lowers is walked in its place. Every tensor is handed over by its address and
 kept alive until the call returns. Works with torch 1.13 and 2.x."""
 import collections
+import contextlib
 
 import torch
 
@@ -10,7 +11,7 @@ from . import _capi
 from .arguments import plain, prefix_of
 from .axes import SizeNames, names_by_axis
 from .contents import inputs_with_contents
-from .turns import tensors_kept
+from .turns import later, tensors_kept
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 from .writes import name_lookup
 
@@ -86,6 +87,17 @@ def trace(model, args, counted=False):
     torch._C._jit_pass_dce(graph)
     weights = torch.jit._unique_state_dict(model, keep_vars=True)
     return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes
+
+
+@contextlib.contextmanager
+def results_seen(model, see):
+    """see(result) for each call of the model."""
+    hook = model.register_forward_hook(lambda module, given, result: see(result))
+    later(hook.remove)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def check_unseen(unseen, named, prefix):

@@ -281,6 +281,33 @@ def test_data_parallel_is_named():
         exported(torch.nn.DataParallel(Net()), IMAGE)
 
 
+class Gives(torch.nn.Module):
+    """x + 1, and what is no tensor."""
+
+    def __init__(self, other):
+        super().__init__()
+        self.other = other
+
+    def forward(self, x):
+        return {"y": x + 1, "more": [x * 2, self.other]}
+
+
+def test_a_text_among_the_results_is_left_out_with_a_word():
+    model = Gives("a" * 100)
+    with pytest.warns(UserWarning, match=r"dropped: the output more\.1, the text 'a+\.\.\.a+': a trace has tensors only"):
+        result = pt2onnx.export(model, (ROWS,), None)
+    assert result.notes == [(2, "the output more.1, the text 'aaaaaaaaaaaa...aaaaaaaaaaaaa': a trace has tensors only")]
+    assert len(result.output_names) == 2 and not model._forward_hooks
+
+
+@pytest.mark.parametrize("number", (3, 1.5, True))
+def test_a_number_among_the_results_is_refused_by_its_name(number):
+    model = Gives(number)
+    with pytest.raises(RuntimeError, match=r"the output more\.1 is the number %r, .*: return a tensor, torch\.tensor\(%r\)" % (number, number)):
+        pt2onnx.export(model, (ROWS,), None)
+    assert not model._forward_hooks
+
+
 # ---- arguments ----
 
 @pytest.mark.parametrize("args, kwargs, inputs", [
