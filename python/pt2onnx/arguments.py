@@ -226,6 +226,11 @@ def plain(name, prefix):
     return "" if prefix.startswith(name + ".") else name[len(prefix):] if name.startswith(prefix) else name
 
 
+def named_tensors(model):
+    """[(name, weight or buffer)]; a function has none."""
+    return [*model.named_parameters(), *model.named_buffers()] if isinstance(model, torch.nn.Module) else []
+
+
 def leaves(value, path=""):
     """(path, leaf) of nested tuples, lists and dicts, in order. Items of a named tuple go by their names."""
     if isinstance(value, (tuple, list)):

@@ -16,8 +16,8 @@ import warnings
 import torch
 
 from . import _capi, axes, programs, registry, scripts, shapes
-from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copied, divided, has_structure, leaves, plain, prefix_of, signature_of,
-                        told_apart)
+from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copied, divided, has_structure, leaves, named_tensors, plain, prefix_of,
+                        signature_of, told_apart)
 from .calls import Call, of_signature
 from .files import WEIGHTS, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
@@ -487,11 +487,6 @@ def uncompiled(model):
     """What torch.compile has wrapped, which computes the same: the wrapper cannot be traced."""
     inner = "_orig_mod" if type(model).__name__ == "OptimizedModule" else "_torchdynamo_orig_callable"
     return getattr(model, inner, model)
-
-
-def named_tensors(model):
-    """[(name, weight or buffer)]; a function has none."""
-    return [*model.named_parameters(), *model.named_buffers()] if isinstance(model, torch.nn.Module) else []
 
 
 def check_weights(model):

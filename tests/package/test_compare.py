@@ -263,6 +263,16 @@ def test_an_input_that_the_file_does_not_have_is_not_guessed(tmp_path):
     assert pt2onnx.compare(Last(), (X, X, Y), tmp_path / "net.onnx", names=["p", "q", "r"], times=False).ok
 
 
+def test_weights_that_are_inputs_are_the_models(tmp_path):
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).eval()
+    pt2onnx.export(net, (X,), tmp_path / "net.onnx", export_params=False)
+    assert len(onnx.load(str(tmp_path / "net.onnx")).graph.input) == 7
+    assert pt2onnx.compare(net, (X,), tmp_path / "net.onnx", times=False).why == "same"
+    assert pt2onnx.compare(net, (X,), export_params=False, times=False).why == "same"
+    net[0].bias.data += 1
+    assert pt2onnx.compare(net, (X,), tmp_path / "net.onnx", times=False).why == "same"
+
+
 def test_random_numbers_are_no_error_of_float32():
     # of a hundred numbers Dropout never leaves the same ones in both; of six it did
     for model in (lambda x: x + torch.rand(3), torch.nn.Sequential(torch.nn.Linear(3, 100), torch.nn.Dropout()).train()):

@@ -11,7 +11,7 @@ import numpy
 import torch
 
 from .. import scripts
-from ..arguments import arrange, as_tuple, divided, signature_of
+from ..arguments import arrange, as_tuple, divided, named_tensors, signature_of
 from . import onnx_run, torch_run
 from .feeds import fed, named_leaves
 from .findings import Comparison, OutputError
@@ -62,7 +62,8 @@ def compared(model, args, kwargs, path, names, float64, times, say):
     if float64:
         say("torch in float64")
         wide = in_float64(model, args, kwargs, values)
-    runner = onnx_run.Model(path, fed(path, named_leaves(signature_of(model), *arrange(model, args, kwargs)), names))
+    example = named_leaves(signature_of(model), *arrange(model, args, kwargs))
+    runner = onnx_run.Model(path, fed(path, example, names, dict(named_tensors(model))))
     say("ONNX Runtime, as the model is written")
     plain = runner.run()
     say("ONNX Runtime, its default session")

@@ -5,7 +5,7 @@ import torch
 from ..arguments import leaves
 from ..calls import of_signature
 from ..states import initial_state
-from ..verification import flat
+from ..verification import array_of, flat
 from . import onnx_run, torch_run
 
 
@@ -17,13 +17,16 @@ def named_leaves(signature, args, kwargs):
     return [(path, array) for name, value in arguments.items() for path, leaf in leaves(value, name) for array in flat(leaf, given=True)]
 
 
-def fed(path, example, names):
-    """{input: OrtValue} of the model in the file. example: as named_leaves gives it; state is as it was saved."""
+def fed(path, example, names, weights):
+    """{input: OrtValue} of the model in the file. example: as named_leaves gives it; weights: {name: tensor} of the model in hand, for a file that takes
+    them as inputs (export_params=False); state is as it was saved."""
     import onnxruntime
     proto = onnx_run.loaded(path)
     state = initial_state(path)
     with_value = {t.name for t in proto.graph.initializer} | set(state)
-    takes = [i for i in proto.graph.input if i.name not in with_value]
+    arguments = {path for path, _ in example} | set(names or ())
+    given = {i.name: array_of(weights[i.name]) for i in proto.graph.input if i.name in set(weights) - with_value - arguments}
+    takes = [i for i in proto.graph.input if i.name not in with_value | set(given)]
     arrays = [array for _, array in example]
     found = dict(zip(names, arrays)) if names else by_name(takes, example) or by_order(takes, arrays)
     missing = [i.name for i in takes if i.name not in found]
@@ -32,7 +35,7 @@ def fed(path, example, names):
                          (missing[0], len(arrays), ", ".join(i.name for i in takes)))
     types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
     values = {name: found[name].astype(types[name], copy=False) for name in types}
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(v)) for name, v in {**values, **state}.items()}
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(v)) for name, v in {**values, **given, **state}.items()}
 
 
 def by_name(takes, example):
