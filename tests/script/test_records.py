@@ -153,3 +153,51 @@ class Asks(Squares):
 
 def test_an_arm_that_asks_for_their_rank_is_refused(tmp_path):
     assert "the residuals of a batch have another rank in some runs of the model" in refused(Asks("gels"), tmp_path, "-i", "a:float32[2,M,N]", "-i", "b:float32[2,M,2]")
+
+
+class Recurs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.fc = nn.LSTM(4, 5, 2, bidirectional=True, batch_first=True), nn.Linear(5, 3)
+
+    def forward(self, x):
+        y, (h, c) = self.lstm(x)
+        return y, self.fc(h[-1]), c
+
+
+def with_an_axis_of_1(place):
+    def change(of):
+        of["sizes"].insert(place, {"as_int": 1})
+        of["strides"].insert(place, {"as_int": 1})
+    return change
+
+
+def test_states_of_an_lstm_as_torch_2_9_records_them(tmp_path):
+    """As [layers, 1, batch, hidden], up to 2.9 at least, and what is computed of them with that axis."""
+    path, old, out = tmp_path / "model.pt2", tmp_path / "old.pt2", tmp_path / "model.onnx"
+    model, x = Recurs().eval(), torch.rand(3, 2, 4)
+    program = torch.export.export(model, (x[:2],), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},), strict=False)
+    torch.export.save(program, str(path))
+    states = [n.name for n in program.graph.nodes if n.name in ("getitem_1", "getitem_2")]
+    forged(path, tmp_path / "first.pt2", *states, change=with_an_axis_of_1(1))
+    forged(tmp_path / "first.pt2", old, "select", "linear", change=with_an_axis_of_1(0))
+    oracle.converted(old, out)
+    oracle.run(out, [([x.numpy()], [y.detach().numpy() for y in model(x)])])
+
+
+class UniqueRows(nn.Module):
+    def forward(self, x):
+        return torch.unique(x, dim=0, return_inverse=True, return_counts=True)
+
+
+def as_floats(of):
+    of["dtype"] = 7
+
+
+def test_counts_of_rows_as_torch_2_9_records_them(tmp_path):
+    path, old, out = tmp_path / "model.pt2", tmp_path / "old.pt2", tmp_path / "model.onnx"
+    x = torch.tensor([[1., 2.], [0., 4.], [1., 2.]])
+    torch.export.save(torch.export.export(UniqueRows(), (x,), strict=False), str(path))
+    forged(path, old, "getitem_1", "getitem_2", change=as_floats)
+    oracle.converted(old, out)
+    oracle.run(out, [([x.numpy()], [y.numpy() for y in UniqueRows()(x)])])

@@ -146,6 +146,7 @@ static Value lower_unique(Op *op)
     return result_tuple(op, out, (size_t)op->row->datum);
 }
 
+/* Before 2.13 torch records the inverse and the counts in a .pt2 as of the input's type. */
 static Value lower_unique_dim(Op *op)
 {
     Ox x = arg(op, "self"), out[3];
@@ -156,6 +157,8 @@ static Value lower_unique_dim(Op *op)
         fail(op->cx, E_VALUE, "Dimension specified as %d but tensor has no dimensions", axis);
         return val_poison();
     }
+    if (op->expect[1] && op->expect[1]->dtype != DT_INT64)
+        op->record_errs = RESULT(1) | RESULT(2);
     return sorted_unique(op, x, axis, out) ? result_tuple(op, out, 3) : val_poison();
 }
 

@@ -697,6 +697,13 @@ static void run_any_batch(Op *op, Rnn *r, Ox x, Ox out[3])
         out[i] = slice_axis(op, out[i], 1, none, n, 1);
 }
 
+/* Up to 2.9 at least, torch records LSTM's h and c in a .pt2 as [layers, 1, batch, hidden]. */
+static void note_lstm_record(Op *op)
+{
+    if (op->n_expect == 3 && op->expect[1] && op->expect[1]->rank == 4)
+        op->record_errs = RESULT(1) | RESULT(2);
+}
+
 /* lstm, gru, rnn_tanh, rnn_relu over padded sequences: -> (output, h) and LSTM's c. row->datum: the
  * cell */
 static Value lower_rnn(Op *op)
@@ -717,6 +724,8 @@ static Value lower_rnn(Op *op)
     run_any_batch(op, &r, batch_first ? permute_to(op, x, batch_and_time, 3) : x, out);
     if (batch_first)
         out[0] = permute_to(op, out[0], batch_and_time, 3);
+    if (r.lstm)
+        note_lstm_record(op);
     return result_tuple(op, out, r.lstm ? 3 : 2);
 }
 
