@@ -156,6 +156,26 @@ def test_the_same_model(make, runs, options, major, exports, tmp_path):
     oracle.run(tmp_path / "old.onnx", wanted, state)
 
 
+class Typed(nn.Module):
+    def __init__(self, dtype):
+        super().__init__()
+        self.register_buffer("w", torch.tensor([1.0, 2.0, 4.0, 8.0]).to(dtype)[1:])
+
+    def forward(self, x):
+        return x + self.w.float()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint16, torch.uint32, torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_weights_of_types_without_a_storage_class(dtype, tmp_path):
+    """torch.save describes them in another way: _rebuild_tensor_v3."""
+    model, x = Typed(dtype), torch.rand(3)
+    save_older(torch.export.export(model, (x,)), tmp_path / "old.pt2", 8)
+    with zipfile.ZipFile(tmp_path / "old.pt2") as z:
+        assert b"_rebuild_tensor_v3" in z.read("serialized_state_dict.pt")
+    oracle.converted(tmp_path / "old.pt2", tmp_path / "old.onnx", "--opset", "19")
+    oracle.run(tmp_path / "old.onnx", [([x.numpy()], [model(x).numpy()])])
+
+
 class EvenOrOdd(nn.Module):
     def forward(self, x):
         return x + 1 if x.shape[0] % 2 == 0 else x - 1

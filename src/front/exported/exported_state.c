@@ -268,6 +268,7 @@ static bool view_of_payload(Exported *x, Store *s, const Payload *p, Str name, S
 static const char *const allowed[] = {
     "collections OrderedDict",
     "torch._utils _rebuild_tensor_v2",
+    "torch._utils _rebuild_tensor_v3",
     "torch._utils _rebuild_parameter",
     "torch._utils _rebuild_meta_tensor_no_storage",
     "torch *",
@@ -348,6 +349,8 @@ static bool refuse_class(Exported *x, Str name, const Pickle *p)
     return false;
 }
 
+/* _rebuild_tensor_v2(storage, offset, sizes, strides, ..), whose storage has the type; of types
+ * that have no storage class (float8, uint16) _rebuild_tensor_v3, with the type as argument 6. */
 static bool view_of_pickle(Exported *x, const Nested *from, const Pickle *p, Str name, SavedView *v)
 {
     int n_stride = 0;
@@ -355,15 +358,20 @@ static bool view_of_pickle(Exported *x, const Nested *from, const Pickle *p, Str
         p = p->args->seq.at[0];
     if (is_call(p, "_rebuild_meta_tensor_no_storage"))
         return refuse_tensor(x, name, "it is on the meta device and has no data");
-    if (!is_call(p, "_rebuild_tensor_v2"))
+    bool typed = is_call(p, "_rebuild_tensor_v3");
+    if (!typed && !is_call(p, "_rebuild_tensor_v2"))
         return refuse_class(x, name, p);
     Pickle *const *at = p->args->seq.at;
-    if (p->args->seq.n < 4 || at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) ||
+    if (p->args->seq.n < (typed ? 7 : 4) || (typed && at[6]->tag != P_GLOBAL) || at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) ||
         !ints_of(at[3], v->stride, &n_stride) || n_stride != v->rank)
         return fail(x->cx, E_FORMAT,
                     "the saved tensor %s is described in another way than torch does", name->s);
     v->offset = at[1]->i;
-    return storage_of_pid(x, from, at[0], v);
+    if (!storage_of_pid(x, from, at[0], v))
+        return false;
+    if (typed)
+        v->dtype = dtype_named(at[6]->global.name->s, at[6]->global.name->len);
+    return true;
 }
 
 static bool index_nested(Exported *x, Store *s)
