@@ -208,6 +208,28 @@ def test_a_bound_that_the_model_does_not_check_is_told(tmp_path):
     assert not oracle.converted(path, tmp_path / "model.onnx").stderr
 
 
+@pytest.mark.parametrize("options, size", (((), "x.size(0)"), (("-i", "x:float32[rows,3]"), "rows"), (("--dim", "%s=rows"), "rows")))
+def test_a_bound_in_a_file_without_guards_is_told(options, size, tmp_path):
+    """Before torch 2.9 a file has no guards; its range says how large the size may be."""
+    path = tmp_path / "old.pt2"
+    exported = torch.export.export(FewOrMany(), (torch.rand(2, 3),), dynamic_shapes=({0: Dim.DYNAMIC},), strict=False)
+    save_older(exported, path, 8)
+    symbol, = exported.range_constraints
+    assert told_guards(path, tmp_path, *[o.replace("%s", str(symbol)) for o in options]) == [size + " <= 3"]
+
+
+def test_a_file_without_guards_has_no_more_to_say(tmp_path):
+    path = tmp_path / "old.pt2"
+    sizes = ({0: Dim.DYNAMIC}, {0: Dim.DYNAMIC})
+    save_older(torch.export.export(Later(), (torch.rand(4, 3), torch.rand(4, 3)), dynamic_shapes=sizes), path, 8)
+    assert not oracle.converted(path, tmp_path / "model.onnx").stderr
+
+
+class Later(nn.Module):
+    def forward(self, x, y):
+        return x[1:] + y[1:]
+
+
 class Longer(nn.Module):
     def forward(self, x, y, n):
         return (x.sum(0) if x.shape[0] > y.shape[0] else y.sum(0)) * (2 if n > 3 else 1)

@@ -159,11 +159,48 @@ static void tell_guard(Guards *g, const char *guard)
              "the program was exported for inputs of which this is true: %s", said->s);
 }
 
+/* The symbols of the file that have an upper bound, by what they are called now. */
+static Map upper_bounds(Guards *g, const Program *p)
+{
+    Map bounds = { 0 };
+    for (uint32_t i = 0; i < p->n_symbol; i++) {
+        const RecordedDim symbol = { .known = -1, .symbol = p->symbol[i].name };
+        Dim now = p->symbol[i].hi == DIM_MAX ? NULL : recorded_dim(g->cx, &symbol);
+        Str name;
+        if (now && dim_is_sym(now, &name))
+            map_put(g->cx, &bounds, name, &p->symbol[i]);
+    }
+    return bounds;
+}
+
+/* Of what the guards of an older file would be, its ranges have the upper bounds, and with them
+ * those that the caller of torch.export gave: each as a guard on the first size of an input that is
+ * this symbol. */
+static void tell_upper_bounds(Guards *g, const Program *p)
+{
+    Map bounds = upper_bounds(g, p);
+    for (uint32_t i = 0; i < p->n_input && bounds.n; i++) {
+        const InputDecl *in = &p->input[i];
+        for (int axis = 0; in->known && !in->type && axis < in->rank; axis++) {
+            Dim size = recorded_dim(g->cx, &in->dim[axis]);
+            Str name;
+            bool is_sym = size && dim_is_sym(size, &name);
+            const SymbolDecl *d = is_sym ? map_get(&bounds, name) : NULL;
+            if (!d)
+                continue;
+            tell_guard(g, str_fmt(g->cx, "L['%s'].size()[%d] <= %lld", in->name->s, axis,
+                                  (long long)d->hi)
+                              ->s);
+            map_put(g->cx, &bounds, name, NULL);
+        }
+    }
+}
+
 bool tell_guards(Eval *ev)
 {
     const Program *p = ev->p;
     Guards g = { .cx = ev->cx };
-    if (p->n_guard == 0)
+    if (p->n_guard == 0 && (p->has_guards || p->n_symbol == 0))
         return true;
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(g.cx, &g.inputs, ev->g->inputs.at[i]->name, ev->g->inputs.at[i]);
@@ -174,5 +211,7 @@ bool tell_guards(Eval *ev)
             map_put(g.cx, &g.numbers, p->input[i].name, recorded_dim(g.cx, p->input[i].dim));
     for (uint32_t i = 0; i < p->n_guard; i++)
         tell_guard(&g, p->guard[i]->s);
+    if (!p->has_guards)
+        tell_upper_bounds(&g, p);
     return !ctx_failed(g.cx);
 }

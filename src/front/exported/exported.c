@@ -429,6 +429,7 @@ static bool read_guards(Exported *x, Json *j)
     }
     x->p->guard = x->guards.at;
     x->p->n_guard = (uint32_t)x->guards.n;
+    x->p->has_guards = true;
     return !j->failed;
 }
 
