@@ -201,3 +201,24 @@ def test_counts_of_rows_as_torch_2_9_records_them(tmp_path):
     forged(path, old, "getitem_1", "getitem_2", change=as_floats)
     oracle.converted(old, out)
     oracle.run(out, [([x.numpy()], [y.numpy() for y in UniqueRows()(x)])])
+
+
+class Steps(nn.Module):
+    def forward(self, x):
+        return x + torch.arange(0.5, 5.9, 1.8, dtype=torch.int64)
+
+
+def three(of):
+    of["sizes"] = [{"as_int": 3}]
+
+
+def test_steps_as_torch_2_14_counts_them(tmp_path):
+    """Before, ints were made of the three numbers first: 0, 1, .., 4."""
+    path, later, out = tmp_path / "model.pt2", tmp_path / "later.pt2", tmp_path / "model.onnx"
+    x = torch.tensor([10., 20., 30., 40., 50.])
+    torch.export.save(torch.export.export(Steps(), (x,), strict=False), str(path))
+    oracle.converted(path, out)
+    oracle.run(out, [([x.numpy()], [(x + torch.tensor([0, 1, 2, 3, 4])).numpy()])])
+    forged(path, later, "x", "arange", "add", change=three)
+    oracle.converted(later, out)
+    oracle.run(out, [([x[:3].numpy()], [(x[:3] + torch.tensor([0, 1, 2])).numpy()])])

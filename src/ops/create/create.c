@@ -169,14 +169,26 @@ static Ox arange_ints(Op *op, Value start, Value end, Value step, DType t)
     return ox_cast(op->g, ox(op, "Range", from, to, by), t);
 }
 
+/* A result of an int type truncates start and step after counting the elements: arange(0, 2, 0.5,
+ * dtype=int32) is 0 0 0 0. For int64 torch up to 2.13 truncates all three before counting: it
+ * counted so unless the file records what the others would have. */
+static bool truncates_first(Op *op, double start, double end, double step, DType t)
+{
+    int64_t n;
+    Type said = op->n_expect == 1 ? op->expect[0] : NULL;
+    if (t != DT_INT64 || !said || said->rank != 1 || !dim_known(said->dim[0], &n))
+        return t == DT_INT64;
+    return (double)n == ceil((trunc(end) - trunc(start)) / trunc(step)) ||
+        (double)n != ceil((end - start) / step);
+}
+
 /* A constant: element i is start + i * step in double, as PyTorch computes it. NULL when it would
- * be too large. A result of an int type truncates start and step: before counting the elements
- * when it is int64, after counting in the others. arange(0, 2, 0.5, dtype=int32) is 0 0 0 0. */
+ * be too large. */
 static Ox arange_known(Op *op, double start, double end, double step, DType t)
 {
     if (!leads_there(op, start, end, step))
         return POISON;
-    if (t == DT_INT64) {
+    if (truncates_first(op, start, end, step, t)) {
         start = trunc(start);
         end = trunc(end);
         step = trunc(step);
@@ -200,8 +212,8 @@ static Ox arange_known(Op *op, double start, double end, double step, DType t)
     return const_of_doubles(op, t, v, (int64_t)n);
 }
 
-/* Elements of an int type from floats that the model computes. As in arange_known(), int64
- * truncates before counting, the others after: Range(0, ceil((end - start) / step)) scaled. */
+/* Elements of an int type from floats that the model computes. int64 truncates before counting,
+ * as torch up to 2.13 does, the others after: Range(0, ceil((end - start) / step)) scaled. */
 static Ox arange_cut(Op *op, Value start, Value end, Value step, DType t)
 {
     Ox from = number_as(op, start, DT_DOUBLE);
