@@ -316,6 +316,8 @@ class Export:
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
         with self.mode(model), tensors_kept(model), torch.no_grad():
             program = shapes.exported(model, example, arguments, told)
+        for path, axis, size in shapes.fixed_sizes(program, arguments, told):
+            warn("dimension %d of %s is %d in the program: torch.export has fixed it" % (axis, path, size))
         return program, shapes.names_of_sizes(program, arguments, told)
 
     def names_of_program(self):
@@ -419,7 +421,8 @@ class Export:
         if not names:
             return error_of("OnnxExporterError", text) if e.status in (1, 2) else _capi.ConversionError(text, e.status)
         text = "\n".join([text] + in_torchs_words(text))
-        if names[0].split("::")[0] not in ("aten", "prim", "quantized"):
+        domain = names[0].rpartition("::")[0]
+        if domain not in ("", "aten", "prim", "quantized"):
             text = UNRECOGNIZED % (names[0], text)
         return error_of("UnsupportedOperatorError", text)
 

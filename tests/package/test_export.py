@@ -944,6 +944,12 @@ def test_what_a_later_opset_has_is_told_in_torchs_words_too():
         pt2onnx.export(PadsBy(), (torch.zeros(2, 3), [torch.tensor(1), torch.tensor(2)]), opset_version=9)
 
 
+@pytest.mark.skipif(not hasattr(torch, "float8_e4m3fn"), reason="this torch has no float8")
+def test_a_node_of_onnx_that_needs_a_later_opset_has_no_namespace():
+    with pytest.raises(torch.onnx.errors.UnsupportedOperatorError, match="^Exporting the operator 'Cast' to ONNX opset version 17 is not supported: version 19"):
+        pt2onnx.export(lambda x: x.to(torch.float8_e4m3fn).float(), ROWS, opset_version=17)
+
+
 @torch.jit.ignore
 def ignored(x):
     return x.neg()

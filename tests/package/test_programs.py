@@ -2,6 +2,7 @@
 import gc
 import io
 import json
+import warnings
 import zipfile
 
 import numpy
@@ -39,7 +40,7 @@ def program(model, args, **options):
 
 def graph_of(path):
     with zipfile.ZipFile(path) as f:
-        return json.loads(f.read(next(n for n in f.namelist() if n.endswith("models/model.json"))))
+        return json.loads(f.read(next(n for n in f.namelist() if n.endswith(("models/model.json", "serialized_exported_program.json")))))
 
 
 def test_torchs_test_of_the_canonical_form_is_left_out(monkeypatch, tmp_path):
@@ -147,8 +148,14 @@ def test_a_size_that_is_one_in_the_example_and_must_be():
     class Column(torch.nn.Module):
         def forward(self, x):
             return x.view(3, 1) * 2
-    with pytest.raises(Exception, match="hint of 1 for dimension"):
-        program(Column(), (ROWS[:1],), dynamic_shapes={"x": {0: "n"}})
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            assert sizes(program(Column(), (ROWS[:1],), dynamic_shapes={"x": {0: "n"}})) == {"x": [1, 3]}
+        except ValueError as e:                         # torch 2.7 and later
+            assert "hint of 1 for dimension" in str(e)
+            return
+    assert "dimension 0 of x is 1 in the program: torch.export has fixed it" in [str(w.message) for w in told]
 
 
 def test_names_of_sizes_that_are_computed_of_one_another():
@@ -177,7 +184,11 @@ def test_open_numbers():
     class Scaled(torch.nn.Module):
         def forward(self, x, k):
             return x * k, torch.zeros(k)
-    model = program(Scaled(), (ROWS, 3), dynamic_shapes={"x": {0: "n"}, "k": torch.export.Dim.DYNAMIC}, verify=True)
+    try:
+        model = program(Scaled(), (ROWS, 3), dynamic_shapes={"x": {0: "n"}, "k": torch.export.Dim.DYNAMIC}, verify=True)
+    except torch._dynamo.exc.UserError as e:
+        assert "non-tensor type" in str(e)
+        pytest.skip("this torch opens sizes of tensors alone")
     assert sizes(model) == {"x": ["n", 3], "k": []}
     agrees(model, Scaled(), ROWS[:2], 5)
 
