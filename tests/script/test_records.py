@@ -190,17 +190,30 @@ class UniqueRows(nn.Module):
         return torch.unique(x, dim=0, return_inverse=True, return_counts=True)
 
 
-def as_floats(of):
-    of["dtype"] = 7
+class UniqueRuns(nn.Module):
+    def forward(self, x):
+        return torch.unique_consecutive(x, return_inverse=True, return_counts=True)
 
 
-def test_counts_of_rows_as_torch_2_9_records_them(tmp_path):
+class Bins(nn.Module):
+    def forward(self, x):
+        return torch.bincount(x, torch.linspace(0, 1, 3), 4)
+
+
+def as_the_input(of):
+    of["dtype"] = 7 if of["dtype"] == 5 else 5
+
+
+@pytest.mark.parametrize("module, x, names", [(UniqueRows(), torch.tensor([[1., 2.], [0., 4.], [1., 2.]]), ("getitem_1", "getitem_2")),
+                                              (UniqueRuns(), torch.tensor([1., 1., 2., 1.]), ("getitem_1", "getitem_2")),
+                                              (Bins(), torch.tensor([1, 2, 1]), ("bincount",))])
+def test_counts_as_torch_2_9_records_them(module, x, names, tmp_path):
     path, old, out = tmp_path / "model.pt2", tmp_path / "old.pt2", tmp_path / "model.onnx"
-    x = torch.tensor([[1., 2.], [0., 4.], [1., 2.]])
-    torch.export.save(torch.export.export(UniqueRows(), (x,), strict=False), str(path))
-    forged(path, old, "getitem_1", "getitem_2", change=as_floats)
+    torch.export.save(torch.export.export(module, (x,), strict=False), str(path))
+    forged(path, old, *names, change=as_the_input)
     oracle.converted(old, out)
-    oracle.run(out, [([x.numpy()], [y.numpy() for y in UniqueRows()(x)])])
+    wanted = module(x)
+    oracle.run(out, [([x.numpy()], [y.numpy() for y in (wanted if isinstance(wanted, tuple) else (wanted,))])])
 
 
 class Steps(nn.Module):

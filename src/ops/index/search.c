@@ -146,7 +146,13 @@ static Value lower_unique(Op *op)
     return result_tuple(op, out, (size_t)op->row->datum);
 }
 
-/* Before 2.13 torch records the inverse and the counts in a .pt2 as of the input's type. */
+/* Up to 2.9 at least, torch records the inverse and the counts in a .pt2 as of the input's type. */
+static void note_count_records(Op *op)
+{
+    if (op->expect[1] && op->expect[1]->dtype != DT_INT64)
+        op->record_errs |= RESULT(1) | RESULT(2);
+}
+
 static Value lower_unique_dim(Op *op)
 {
     Ox x = arg(op, "self"), out[3];
@@ -157,8 +163,7 @@ static Value lower_unique_dim(Op *op)
         fail(op->cx, E_VALUE, "Dimension specified as %d but tensor has no dimensions", axis);
         return val_poison();
     }
-    if (op->expect[1] && op->expect[1]->dtype != DT_INT64)
-        op->record_errs = RESULT(1) | RESULT(2);
+    note_count_records(op);
     return sorted_unique(op, x, axis, out) ? result_tuple(op, out, 3) : val_poison();
 }
 
@@ -258,6 +263,7 @@ static Value lower_unique_consecutive(Op *op)
         op->record_errs = RESULT(0) | RESULT(1) | RESULT(2);
     if (along)
         op->n_expect = 0;
+    note_count_records(op);
     if (!ox_ok(list))
         return val_poison();
     bool inverse = all || arg_bool(op, "return_inverse");
@@ -302,6 +308,9 @@ static Ox lower_bincount(Op *op)
         what = expand_dims(op, one, x->type->dim, 1);
     else if (ox_ok(weights) && ox_dtype(weights) != DT_FLOAT)
         what = ox_cast(op->g, weights, DT_DOUBLE);
+    /* up to 2.9 at least, torch records them in a .pt2 as of the input's type */
+    if (op->expect[0] && op->expect[0]->dtype == ox_dtype(x))
+        op->record_errs = RESULT(0);
     return add_into(op, unsqueeze_axis(op, size, 0), at, what);
 }
 
