@@ -365,7 +365,7 @@ class vmap_in_vmap(nn.Module):
         return torch.vmap(torch.vmap(lambda a, b: (a - b).abs().sum(), in_dims=(None, 0)), in_dims=(0, None))(x, y)
 
 
-@torch.compiler.nested_compile_region
+@getattr(torch.compiler, "nested_compile_region", lambda function: function)           # torch 2.8 has it
 def region(x):
     return x.sin() + 1
 

@@ -195,6 +195,11 @@ class UniqueRuns(nn.Module):
         return torch.unique_consecutive(x, return_inverse=True, return_counts=True)
 
 
+class UniqueCounted(nn.Module):
+    def forward(self, x):
+        return torch.unique(x, return_counts=True)
+
+
 class Bins(nn.Module):
     def forward(self, x):
         return torch.bincount(x, torch.linspace(0, 1, 3), 4)
@@ -206,6 +211,7 @@ def as_the_input(of):
 
 @pytest.mark.parametrize("module, x, names", [(UniqueRows(), torch.tensor([[1., 2.], [0., 4.], [1., 2.]]), ("getitem_1", "getitem_2")),
                                               (UniqueRuns(), torch.tensor([1., 1., 2., 1.]), ("getitem_1", "getitem_2")),
+                                              (UniqueCounted(), torch.tensor([1., 1., 2., 1.]), ("getitem_1", "getitem_2")),
                                               (Bins(), torch.tensor([1, 2, 1]), ("bincount",))])
 def test_counts_as_torch_2_9_records_them(module, x, names, tmp_path):
     path, old, out = tmp_path / "model.pt2", tmp_path / "old.pt2", tmp_path / "model.onnx"

@@ -131,6 +131,13 @@ static bool inverse_recorded(Op *op)
         (t->rank != 1 || (dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0)));
 }
 
+/* Up to 2.9 at least, torch records the inverse and the counts in a .pt2 as of the input's type. */
+static void note_count_records(Op *op)
+{
+    if (op->expect[1] && op->expect[1]->dtype != DT_INT64)
+        op->record_errs |= RESULT(1) | RESULT(2);
+}
+
 /* _unique and _unique2, of row->datum results; those that are not asked for are empty. PyTorch
  * sorts whatever `sorted` says. */
 static Value lower_unique(Op *op)
@@ -143,14 +150,8 @@ static Value lower_unique(Op *op)
         out[1] = nothing_of_ints(op);
     if (op->row->datum == 3 && !arg_bool(op, "return_counts"))
         out[2] = nothing_of_ints(op);
+    note_count_records(op);
     return result_tuple(op, out, (size_t)op->row->datum);
-}
-
-/* Up to 2.9 at least, torch records the inverse and the counts in a .pt2 as of the input's type. */
-static void note_count_records(Op *op)
-{
-    if (op->expect[1] && op->expect[1]->dtype != DT_INT64)
-        op->record_errs |= RESULT(1) | RESULT(2);
 }
 
 static Value lower_unique_dim(Op *op)
