@@ -176,6 +176,32 @@ def test_weights_of_types_without_a_storage_class(dtype, tmp_path):
     oracle.run(tmp_path / "old.onnx", [([x.numpy()], [model(x).numpy()])])
 
 
+class Scans(nn.Module):
+    def forward(self, start, xs):
+        from torch._higher_order_ops.scan import scan
+        return scan(lambda c, x: (c + x, c * 2), start, xs)
+
+
+@pytest.mark.parametrize("axis, backwards", [(0, False), (1, False), (0, True)])
+def test_a_scan_with_its_axis(axis, backwards, tmp_path):
+    """As torch 2.6 has it."""
+    path, runs = tmp_path / "old.pt2", [(torch.rand(3), torch.rand(4, 3)), (torch.rand(3), torch.rand(4, 3))]
+    save_older(torch.export.export(Scans(), runs[0]), path, 8)
+    with zipfile.ZipFile(path) as z:
+        parts = {name: z.read(name) for name in z.namelist()}
+    p = json.loads(parts["serialized_exported_program.json"])
+    node, = [n for n in p["graph_module"]["graph"]["nodes"] if n["target"] == "torch.ops.higher_order.scan"]
+    node["inputs"][3:3] = [{"name": "", "arg": {"as_int": axis}}, {"name": "", "arg": {"as_bool": backwards}}]
+    with zipfile.ZipFile(path, "w") as z:
+        for name, data in dict(parts, **{"serialized_exported_program.json": json.dumps(p)}).items():
+            z.writestr(name, data)
+    if axis or backwards:
+        assert "a scan along another axis, or backwards, is not known" in oracle.convert(path, tmp_path / "old.onnx").stderr
+        return
+    oracle.converted(path, tmp_path / "old.onnx")
+    oracle.run(tmp_path / "old.onnx", [([a.numpy() for a in run], flat(Scans()(*run))) for run in runs])
+
+
 class EvenOrOdd(nn.Module):
     def forward(self, x):
         return x + 1 if x.shape[0] % 2 == 0 else x - 1

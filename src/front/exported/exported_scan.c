@@ -66,6 +66,20 @@ static Expr *made(Scan *sc, const char *name, Expr *value)
 
 /* ---- operands ---- */
 
+/* torch 2.6 has the axis, and whether it goes backwards, in front: scan(f, [init], [xs], 0, False,
+ * [more]). 0 after an error. */
+static int place_of_more(Scan *sc, const ExScan *kind)
+{
+    const Arg *at = sc->n->args.at;
+    const Expr *axis = kind->init > 0 && sc->n->args.n > 4 ? at[3].value : NULL;
+    if (!axis || axis->kind != X_INT)
+        return kind->more;
+    if (axis->i == 0 && at[4].value->kind == X_FALSE)
+        return kind->more + 2;
+    ex_bad(sc->s->x, &sc->n->inputs, "a scan along another axis, or backwards, is not known");
+    return 0;
+}
+
 static bool operand(Scan *sc, int at, ExOperands *out)
 {
     if (at < 0)
@@ -188,8 +202,9 @@ bool ex_write_scan(ExScope *s, ExNode *n)
     const ExScan *kind = n->scan;
     Scan sc = { .s = s, .n = n };
     ExResults r = { 0 };
-    if (!n->has_graph || !operand(&sc, kind->init, &sc.init) || !operand(&sc, kind->xs, &sc.xs) ||
-        !operand(&sc, kind->more, &sc.more) || sc.xs.n == 0)
+    int more = place_of_more(&sc, kind);
+    if (!n->has_graph || !more || !operand(&sc, kind->init, &sc.init) ||
+        !operand(&sc, kind->xs, &sc.xs) || !operand(&sc, more, &sc.more) || sc.xs.n == 0)
         return ctx_failed(x->cx) ? false
                                  : ex_bad(x, &n->inputs, "a scan without its graph or its rows");
     if (!ex_results(s, &n->outputs, &r))
