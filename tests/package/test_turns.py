@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import pt2onnx
+from pt2onnx import turns
 from pt2onnx.turns import FIELDS, OF_THE_TRACER
 from pt2onnx.versions import GLOBALS, symbolic_helper
 
@@ -91,6 +92,20 @@ def test_while_torch_exports():
     finally:
         GLOBALS.in_onnx_export = False
     assert state(model) == before
+
+
+def test_what_cannot_be_put_back_ends_the_turn(monkeypatch):
+    """The rest is put back, and the next export runs."""
+    def fails(module, training):
+        raise LookupError("no")
+    model = Net().train()
+    before = state(model)
+    monkeypatch.setattr(turns, "put_back_mode", fails)
+    with pytest.raises(LookupError):
+        export(model)
+    monkeypatch.undo()
+    assert state(model) == before
+    assert export(Net())
 
 
 def test_exception_in_a_symbolic_function(register, installed):
