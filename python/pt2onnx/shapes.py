@@ -7,6 +7,7 @@ import inspect
 import torch
 
 from . import axes
+from .versions import open_size, static_size
 
 
 def arguments_of(model, args, keywords):
@@ -85,7 +86,7 @@ def without_names(arguments, shapes):
             return {key: hint(t) for key, t in told.items()}
         if isinstance(told, (tuple, list)):
             return type(told)(map(hint, told))
-        return torch.export.Dim.DYNAMIC if isinstance(told, str) else told
+        return open_size(axes.spelled(told)) if isinstance(told, str) else told
     return mapped_arguments(arguments, shapes, lambda value, told, path: hint(told))
 
 
@@ -168,7 +169,7 @@ def without_ones(example, arguments, shapes):
 
 
 def stays_open(size):
-    return size is not None and not isinstance(size, int) and size is not torch.export.Dim.STATIC
+    return size is not None and not isinstance(size, int) and size is not static_size()
 
 
 def inputs_of(program):
@@ -182,7 +183,7 @@ def arguments_of_program(program):
     """As arguments_of, with torch.export's own stand-ins for tensors, which have the program's sizes."""
     values = [n.meta.get("val") for n in inputs_of(program)]
     args, keywords = torch.utils._pytree.tree_unflatten(values, program.call_spec.in_spec)
-    names = program.module_call_graph[0].signature.forward_arg_names or ()
+    names = getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or ()
     return {**{names[i] if i < len(names) else str(i): value for i, value in enumerate(args)}, **keywords}
 
 

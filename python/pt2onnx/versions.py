@@ -35,6 +35,15 @@ def has_export():
     return hasattr(torch, "export") and hasattr(torch.export, "ExportedProgram")
 
 
+def open_size(name):
+    """What tells torch.export that a size stays open; before torch 2.6 it has a name there."""
+    return getattr(torch.export.Dim, "DYNAMIC", None) or torch.export.Dim(name)
+
+
+def static_size():
+    return getattr(torch.export.Dim, "STATIC", None)
+
+
 def autocasts():
     """Is an autocast of the processor on?"""
     try:
