@@ -277,7 +277,7 @@ typedef struct Program {
     uint32_t n_symbol;
     Str *guard; /* of torch.export: what must hold of the sizes of inputs, in Python */
     uint32_t n_guard;
-    bool has_guards; /* false: the file, of torch before 2.9, does not say which there are */
+    bool has_guards;     /* false: the file, of torch before 2.9, does not say which there are */
     VEC(Weight) weights; /* where it is shown */
     StatePair *state;
     uint32_t n_state; /* of the last evaluation */

@@ -173,29 +173,35 @@ static Map upper_bounds(Guards *g, const Program *p)
     return bounds;
 }
 
+static void tell_upper_bound(Guards *g, Map *bounds, const InputDecl *in, int axis)
+{
+    Dim size = recorded_dim(g->cx, &in->dim[axis]);
+    Str name;
+    const SymbolDecl *d = size && dim_is_sym(size, &name) ? map_get(bounds, name) : NULL;
+    if (!d)
+        return;
+    Str guard = str_fmt(g->cx, "L['%s'].size()[%d] <= %lld", in->name->s, axis, (long long)d->hi);
+    tell_guard(g, guard->s);
+    map_put(g->cx, bounds, name, NULL); /* a later size that is this symbol says no more */
+}
+
+static void tell_upper_bounds_of(Guards *g, Map *bounds, const InputDecl *in)
+{
+    for (int axis = 0; in->known && !in->type && axis < in->rank; axis++)
+        tell_upper_bound(g, bounds, in, axis);
+}
+
 /* Of what the guards of an older file would be, its ranges have the upper bounds, and with them
  * those that the caller of torch.export gave: each as a guard on the first size of an input that is
  * this symbol. */
 static void tell_upper_bounds(Guards *g, const Program *p)
 {
     Map bounds = upper_bounds(g, p);
-    for (uint32_t i = 0; i < p->n_input && bounds.n; i++) {
-        const InputDecl *in = &p->input[i];
-        for (int axis = 0; in->known && !in->type && axis < in->rank; axis++) {
-            Dim size = recorded_dim(g->cx, &in->dim[axis]);
-            Str name;
-            bool is_sym = size && dim_is_sym(size, &name);
-            const SymbolDecl *d = is_sym ? map_get(&bounds, name) : NULL;
-            if (!d)
-                continue;
-            tell_guard(g, str_fmt(g->cx, "L['%s'].size()[%d] <= %lld", in->name->s, axis,
-                                  (long long)d->hi)
-                              ->s);
-            map_put(g->cx, &bounds, name, NULL);
-        }
-    }
+    for (uint32_t i = 0; i < p->n_input; i++)
+        tell_upper_bounds_of(g, &bounds, &p->input[i]);
 }
 
+/* The guards of the file, or what it has in their place. */
 bool tell_guards(Eval *ev)
 {
     const Program *p = ev->p;

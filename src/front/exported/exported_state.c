@@ -362,7 +362,8 @@ static bool view_of_pickle(Exported *x, const Nested *from, const Pickle *p, Str
     if (!typed && !is_call(p, "_rebuild_tensor_v2"))
         return refuse_class(x, name, p);
     Pickle *const *at = p->args->seq.at;
-    if (p->args->seq.n < (typed ? 7 : 4) || (typed && at[6]->tag != P_GLOBAL) || at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) ||
+    if (p->args->seq.n < (typed ? 7 : 4) || (typed && at[6]->tag != P_GLOBAL) ||
+        at[1]->tag != P_INT || !ints_of(at[2], v->size, &v->rank) ||
         !ints_of(at[3], v->stride, &n_stride) || n_stride != v->rank)
         return fail(x->cx, E_FORMAT,
                     "the saved tensor %s is described in another way than torch does", name->s);
