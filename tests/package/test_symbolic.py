@@ -591,9 +591,9 @@ def test_a_translation_table_has_lists_of_tensors(dynamo):
     assert ops(result.model_proto)[-1] == "Sum"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def scaled():
-    """An operator with defaults, some of them for arguments that go by name only."""
+    """An operator with defaults, some of them for arguments that go by name only. Once: torch up to 2.9 calls one of the same name that is gone."""
     library = torch.library.Library("pt2onnx_scaled", "DEF")
     library.define("scaled(Tensor x, float k=2.0, float m=3.0, *, float q=5.0, float r=7.0) -> Tensor")
     for kind in ("CPU", "Meta"):
