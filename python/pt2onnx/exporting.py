@@ -104,7 +104,7 @@ class Export:
             self.write_into(s.f, path)
         if s.f is not None and not s.dynamo:
             return None
-        return Result(path, folder, self.call_of, self.example_names, self.notes, self.verification, self.report, self.program)
+        return Result(path, folder, self.call_of, self.example_names, not s.keep_io_types, self.notes, self.verification, self.report, self.program)
 
     def write_into(self, f, path):
         if os.path.exists(path + ".data"):

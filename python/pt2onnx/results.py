@@ -11,11 +11,11 @@ class Result:
     """A finished model: `model_bytes`, `model_proto`, `save(path)`, `input_names`, `output_names`, `notes`, `path`; called, it runs in ONNX Runtime.
     `verification` and `report` are what verify=True and report=True have made, `exported_program` is what torch.export gave (None: it was not asked)."""
 
-    def __init__(self, path, folder, call, example_names, notes, verification, report, exported_program):
+    def __init__(self, path, folder, call, example_names, as_written, notes, verification, report, exported_program):
         """path: the model; folder: the temporary one that it may lie in, which lives as long as this object; call: how it is called
-        (calls.Call), with what the example's tensors are called in the model."""
+        (calls.Call), with what the example's tensors are called in the model; as_written: as verification.run_onnx takes it."""
         folder.kept = True
-        self.path, self._folder, self._call, self.example_names = path, folder, call, example_names
+        self.path, self._folder, self._call, self.example_names, self._as_written = path, folder, call, example_names, as_written
         self.notes, self.verification, self.report, self.exported_program = notes, verification, report, exported_program
         self.input_names, self.output_names = signature(path)
 
@@ -69,7 +69,7 @@ class Result:
         empty optional, two floats for a complex number and a text for a text. Raises TypeError where they are not those of the export."""
         import torch
         from .verification import run_onnx
-        outputs = run_onnx(self.path, self._call.inputs(args, kwargs), self.example_names)
+        outputs = run_onnx(self.path, self._call.inputs(args, kwargs), self.example_names, self._as_written)
 
         def as_torch(x):
             if isinstance(x, list):

@@ -99,27 +99,26 @@ def array_of(leaf):
     return t.resolve_neg().numpy()
 
 
-def value_for(wanted, by_name):
-    """An input of the model is called as in the example, or, with names="1.13", after that and the first operator that takes it: onnx::Mul_0."""
+def value_for(wanted, by_name, as_written):
+    """An input of the model is called as in the example, or, with names="1.13", after that and the first operator that takes it: onnx::Mul_0. as_written:
+    of keep_io_types=False, so the model may take float16 where forward takes float32."""
     name = wanted.name if wanted.name in by_name else NAMED_BY_USE.sub("", wanted.name)
     if name not in by_name:
         raise RuntimeError("the example has no value for the model's input %s" % wanted.name)
     value = by_name[name]
-    if wanted.type == "tensor(float16)" and value.dtype == "float32":
-        return value.astype("float16")                  # keep_io_types=False
-    return value
+    return value.astype("float16") if as_written and wanted.type == "tensor(float16)" and value.dtype == "float32" else value
 
 
-def run_onnx(path, inputs, names):
+def run_onnx(path, inputs, names, as_written=False):
     """inputs: leaves of the example. names: what they are called in the model, which leaves out those that it does not use; None: the
-    model has all of them, in this order."""
+    model has all of them, in this order. as_written: as value_for takes it."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     wanted, outputs = session.get_inputs(), [o.name for o in session.get_outputs()]
     by_name = dict(zip([i.name for i in wanted] if names is None else names, inputs))
-    return dict(zip(outputs, session.run(outputs, {i.name: value_for(i, by_name) for i in wanted})))
+    return dict(zip(outputs, session.run(outputs, {i.name: value_for(i, by_name, as_written) for i in wanted})))
 
 
 def parts(name, value):
@@ -130,10 +129,10 @@ def parts(name, value):
 
 
 def verify(path, names, inputs, run_torch, rtol, atol, as_written=False):
-    """inputs, names: as run_onnx takes them; run_torch() gives what the model in hand gives for the same example. as_written: the model's outputs may be
-    of a narrower floating type than torch's."""
+    """inputs, names: as run_onnx takes them; run_torch() gives what the model in hand gives for the same example. as_written: the model's inputs and
+    outputs may be of a narrower floating type than torch's."""
     want = flat(run_torch())
-    got = [part for name, value in run_onnx(path, inputs, names).items() for part in parts(name, value)]
+    got = [part for name, value in run_onnx(path, inputs, names, as_written).items() for part in parts(name, value)]
     if len(want) != len(got):
         raise RuntimeError("verify: torch gives %d outputs, the ONNX model %d" % (len(want), len(got)))
     if as_written:

@@ -241,3 +241,11 @@ def test_inputs_that_are_otherwise_than_the_example_are_verified_too(options):
 def test_a_model_with_such_inputs_can_be_called(options):
     result = pt2onnx.export(lambda x: (x * 2).exp() + 1, (ROWS,), **options)
     torch.testing.assert_close(result(ROWS)[0].float(), (ROWS * 2).exp() + 1, rtol=0.01, atol=0.01)
+
+
+def test_a_float32_for_a_float16_is_not_rounded_without_a_word():
+    """Only keep_io_types=False has made float16 of the caller's float32."""
+    result = pt2onnx.export(lambda x: x * 2, (ROWS.half(),))
+    assert result(ROWS.half())[0].dtype == torch.float16
+    with pytest.raises(Exception, match="float16"):
+        result(ROWS)
