@@ -94,15 +94,25 @@ static Ox dft_by_matrix(Op *op, Ox pair, int axis, bool inverse, bool halved)
     return ox_pair(op->g, ox_complex(op->g, out_re, moved(op, out_im, axis)));
 }
 
+static Ox dft_node(Op *op, Ox pair, int axis, bool inverse, bool halved)
+{
+    Ox at = ox_int(op->g, axis);
+    return ox_with(op, "DFT", INPUTS(pair, NULL, at), INT("inverse", inverse),
+                   INT("onesided", halved));
+}
+
 /* The transform along one axis of a pair. It is a product of matrices before opset 17, which
- * brought DFT, and in double, because ONNX Runtime computes DFT with angles of float32. */
+ * brought DFT, and in double, because ONNX Runtime computes DFT with angles of float32. A single
+ * signal is a batch of one: ONNX Runtime up to 1.25 gives n of them otherwise. */
 static Ox dft(Op *op, Ox pair, int axis, bool inverse, bool halved)
 {
     if (ox_ok(pair) && (ox_dtype(pair) == DT_DOUBLE || op->g->target < 17))
         return dft_by_matrix(op, pair, axis, inverse, halved);
-    Ox at = ox_int(op->g, axis);
-    return ox_with(op, "DFT", INPUTS(pair, NULL, at), INT("inverse", inverse),
-                   INT("onesided", halved));
+    if (ox_ok(pair) && ox_rank(pair) > 2)
+        return dft_node(op, pair, axis, inverse, halved);
+    Ox batch = unsqueeze_axis(op, pair, 0);
+    Ox of_batch = dft_node(op, batch, axis + 1, inverse, halved);
+    return ox(op, "Squeeze", of_batch, ints(op, 0));
 }
 
 static Dim numel_over(Op *op, Ox x, const int *dims, size_t n)
