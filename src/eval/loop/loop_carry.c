@@ -657,6 +657,19 @@ static void suppose_counting(Loop *l, const Carried *k)
     leaf->natural = !leaf->counts;
 }
 
+/* Zeros in the place of the list's items, which nothing reads. */
+static bool stand_in_items(Loop *l, List *list)
+{
+    Value zeros;
+    if (list->stacked)
+        return true;
+    if (!loop_stand_in(l, (Value){ .tag = V_LIST, .list = list }, &zeros))
+        return loop_give_up(l, str_of(l->ev->cx, "what a list holds has no first value"));
+    for (int64_t i = 0; i < list->n; i++)
+        cell_init(&list->at[i], zeros.list->at[i].v);
+    return true;
+}
+
 /* Lists whose length an iteration has changed become one tensor. */
 static bool stack_growing(Loop *l)
 {
@@ -664,6 +677,8 @@ static bool stack_growing(Loop *l)
     for (size_t i = 0; i < l->growing.n; i++) {
         Growing *grows = &l->growing.at[i];
         int64_t n;
+        if (grows->unset && !stand_in_items(l, grows->list))
+            return false;
         Value *at = list_values(cx, grows->list, &n);
         ItemType was;
         if (!at)

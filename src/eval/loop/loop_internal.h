@@ -60,6 +60,7 @@ typedef struct Carried {
 typedef struct Growing {
     List *list;
     ItemType item;
+    bool unset; /* of a variable that was never set before the loop: its items are of the body */
 } Growing;
 
 /* A key that an iteration has set or removed in a dict in the shape of a carried thing: from the

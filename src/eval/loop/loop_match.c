@@ -94,7 +94,7 @@ bool loop_found_growing(Loop *l, Carried *k, List *shape, const List *after)
                    "objects of such"));
     dynamic_sizes(l, &item);
     k->reshaped = l->again = true;
-    return vec_push(cx, &l->growing, (Growing){ shape, item });
+    return vec_push(cx, &l->growing, (Growing){ shape, item, k->unset });
 }
 
 /* Sizes in which the items differ become symbols. */

@@ -285,7 +285,7 @@ static bool suppose_stacked(Loop *l, List *now, const Stacked *was)
          strcmp(own.elem, item.elem) || own.type->dtype != item.type->dtype ||
          own.type->rank != item.type->rank))
         return false;
-    return vec_push(cx, &l->growing, (Growing){ now, item });
+    return vec_push(cx, &l->growing, (Growing){ now, item, false });
 }
 
 static bool suppose_shape(Loop *l, Value *place, Value was);
