@@ -117,6 +117,16 @@ static void keep(Rewrite *rw, Node *n)
 
 static bool rewrite_graph(Rewrite *rw, Graph *g);
 
+/* The body of a branch or a loop. What nodes that are made anew require of sizes holds in there
+ * only: in the arm of `if x.size(0) == 1` a Squeeze takes an axis of N away. */
+static bool rewrite_body(Rewrite *rw, Graph *body)
+{
+    dim_scope_open(rw->cx);
+    bool ok = rewrite_graph(rw, body);
+    dim_scope_close(rw->cx);
+    return ok;
+}
+
 /* Handles one node of the old list: replaces its inputs, rebuilds its subgraphs, then calls the
  * step. Nodes that the step emits get n's position in the program. n itself stays unless it is
  * replaced. */
@@ -127,7 +137,7 @@ static bool rewrite_node(Rewrite *rw, Node *n)
     for (int i = 0; i < n->n_in; i++)
         n->in[i] = current(rw, n->in[i]);
     for (int i = 0; i < n->n_attr; i++)
-        if (n->attr[i].kind == ATTR_GRAPH && !rewrite_graph(rw, n->attr[i].g))
+        if (n->attr[i].kind == ATTR_GRAPH && !rewrite_body(rw, n->attr[i].g))
             return false;
     size_t from = g->nodes.n;
     rw->placed = false;

@@ -133,6 +133,22 @@ def test_a_branch_knows_what_its_condition_says_of_sizes(tmp_path):
     assert [[d.dim_param for d in o.type.tensor_type.shape.dim] for o in model.graph.output] == [["N", "K"], ["K", "M"], ["N", "M", "K"]]
 
 
+class GuardedComplex(nn.Module):
+    """Its nodes in the arm are made anew, of real numbers, behind the run."""
+    def forward(self, x):
+        z = torch.complex(x, x * 2)
+        if x.size(0) == 1:
+            y = z.squeeze(0).sum(0)
+        else:
+            y = z.sum(0).sum(0)
+        return torch.view_as_real(y)
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+def test_a_complex_squeeze_under_its_own_condition(opset, tmp_path):
+    same(GuardedComplex(), tmp_path, [(torch.randn(n, 3),) for n in (2, 1, 0)], "-i", "x:float32[N,M]", "--opset", str(opset))
+
+
 def test_a_traced_squeeze_does_what_its_example_did(tmp_path):
     class Dropped(nn.Module):
         def forward(self, x):

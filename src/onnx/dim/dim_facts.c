@@ -286,6 +286,8 @@ void dim_scope_close(Ctx *cx)
     if (!ds->scopes.n)
         return; /* opened without memory: the context has failed */
     Scope s = ds->scopes.at[--ds->scopes.n];
+    if (ds->undo.n == s.undo && ds->facts.n == s.facts && ds->pairs.n == s.pairs)
+        return;
     while (ds->undo.n > s.undo) {
         const Undo *u = &ds->undo.at[--ds->undo.n];
         if (u->is_range) {
