@@ -9,7 +9,7 @@ T213 = $(or $(PT2ONNX_PYTHON),.venv-t213/bin/python)
 RUN = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-run/bin/python) $(wildcard .venv-t213/bin/python))
 CHECK = $(firstword $(PT2ONNX_PYTHON) $(wildcard .venv-t213/bin/python) $(wildcard .venv-run/bin/python))
 
-.PHONY: build install run example check test abi npm corpus language fusions slim runtimes quantised weights torch-suite opinfo other-torch mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
+.PHONY: build install run example check test abi npm corpus language fusions slim runtimes quantised weights torch-suite opinfo other-torch other-runtime mutate fuzz bench operators web web-test web-serve web-viewer docs docs-serve fleet-test dist clean help
 build:                  ## build/pt2onnx and build/libpt2onnx.{a,so}: needs a C compiler, CMake and zlib
 	cmake -S . -B $(BUILD)
 	cmake --build $(BUILD) -j $(JOBS)
@@ -82,6 +82,12 @@ other-torch:            ## models, package and operator samples with another tor
 	tools/setup test
 	$(MAKE) --no-print-directory build
 	tools/other-torch $(or $(TORCH),2.9.1) $(T213)
+
+other-runtime:          ## models and operator cases in another ONNX Runtime, which it installs: ORT=1.22.1
+	tools/setup test
+	cmake -S . -B $(BUILD) -DPT2ONNX_TESTS=ON
+	cmake --build $(BUILD) -j $(JOBS)
+	tools/other-runtime $(or $(ORT),1.22.1)
 
 mutate:                 ## break lowerings at random: the operator cases must notice; ONLY=family COUNT=20 SEED=1 RESUME=1
 	tools/setup test
