@@ -172,8 +172,8 @@ def with_an_axis_of_1(place):
     return change
 
 
-def test_states_of_an_lstm_as_torch_2_9_records_them(tmp_path):
-    """As [layers, 1, batch, hidden], up to 2.9 at least, and what is computed of them with that axis."""
+def test_states_of_an_lstm_as_torch_2_12_records_them(tmp_path):
+    """As [layers, 1, batch, hidden], up to 2.12, and what is computed of them with that axis."""
     path, old, out = tmp_path / "model.pt2", tmp_path / "old.pt2", tmp_path / "model.onnx"
     model, x = Recurs().eval(), torch.rand(3, 2, 4)
     program = torch.export.export(model, (x[:2],), dynamic_shapes=({0: torch.export.Dim.DYNAMIC},), strict=False)
@@ -213,7 +213,7 @@ def as_the_input(of):
                                               (UniqueRuns(), torch.tensor([1., 1., 2., 1.]), ("getitem_1", "getitem_2")),
                                               (UniqueCounted(), torch.tensor([1., 1., 2., 1.]), ("getitem_1", "getitem_2")),
                                               (Bins(), torch.tensor([1, 2, 1]), ("bincount",))])
-def test_counts_as_torch_2_9_records_them(module, x, names, tmp_path):
+def test_counts_as_older_torches_record_them(module, x, names, tmp_path):
     path, old, out = tmp_path / "model.pt2", tmp_path / "old.pt2", tmp_path / "model.onnx"
     torch.export.save(torch.export.export(module, (x,), strict=False), str(path))
     forged(path, old, *names, change=as_the_input)

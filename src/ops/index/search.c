@@ -131,7 +131,7 @@ static bool inverse_recorded(Op *op)
         (t->rank != 1 || (dim_known(t->dim[0], NULL) && !dim_is(t->dim[0], 0)));
 }
 
-/* Up to 2.9 at least, torch records the inverse and the counts in a .pt2 as of the input's type. */
+/* Up to 2.11, torch records the inverse and the counts in a .pt2 as of the input's type. */
 static void note_count_records(Op *op)
 {
     if (op->expect[1] && op->expect[1]->dtype != DT_INT64)
@@ -309,7 +309,7 @@ static Ox lower_bincount(Op *op)
         what = expand_dims(op, one, x->type->dim, 1);
     else if (ox_ok(weights) && ox_dtype(weights) != DT_FLOAT)
         what = ox_cast(op->g, weights, DT_DOUBLE);
-    /* up to 2.9 at least, torch records them in a .pt2 as of the input's type */
+    /* up to 2.12, torch records them in a .pt2 as of the input's type */
     if (op->expect[0] && op->expect[0]->dtype == ox_dtype(x))
         op->record_errs = RESULT(0);
     return add_into(op, unsqueeze_axis(op, size, 0), at, what);

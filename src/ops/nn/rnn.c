@@ -697,7 +697,7 @@ static void run_any_batch(Op *op, Rnn *r, Ox x, Ox out[3])
         out[i] = slice_axis(op, out[i], 1, none, n, 1);
 }
 
-/* Up to 2.9 at least, torch records LSTM's h and c in a .pt2 as [layers, 1, batch, hidden]. */
+/* Up to 2.12, torch records LSTM's h and c in a .pt2 as [layers, 1, batch, hidden]. */
 static void note_lstm_record(Op *op)
 {
     if (op->n_expect == 3 && op->expect[1] && op->expect[1]->rank == 4)
