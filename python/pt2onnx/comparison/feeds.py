@@ -24,9 +24,9 @@ def fed(path, example, names, weights):
     proto = onnx_run.loaded(path)
     state = initial_state(path)
     with_value = {t.name for t in proto.graph.initializer} | set(state)
-    arguments = {path for path, _ in example} | set(names or ())
-    given = {i.name: array_of(weights[i.name]) for i in proto.graph.input if i.name in set(weights) - with_value - arguments}
-    takes = [i for i in proto.graph.input if i.name not in with_value | set(given)]
+    of_model = set(weights) - with_value - {path for path, _ in example} - set(names or ())
+    given = {i.name: array_of(weights[i.name]) for i in proto.graph.input if i.name in of_model}
+    takes = [i for i in proto.graph.input if i.name not in with_value and i.name not in given]
     arrays = [array for _, array in example]
     found = dict(zip(names, arrays)) if names else by_name(takes, example) or by_order(takes, arrays)
     missing = [i.name for i in takes if i.name not in found]
