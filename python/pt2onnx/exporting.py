@@ -316,8 +316,7 @@ class Export:
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
         with self.mode(model), tensors_kept(model), torch.no_grad():
             program = shapes.exported(model, example, arguments, told)
-        for path, axis, size in shapes.fixed_sizes(program, arguments, told):
-            warn("dimension %d of %s is %d in the program: torch.export has fixed it" % (axis, path, size))
+        warn_of_fixed(program, arguments, told, "torch.export has fixed it")
         return program, shapes.names_of_sizes(program, arguments, told)
 
     def names_of_program(self):
@@ -325,8 +324,7 @@ class Export:
         arguments = shapes.arguments_of_program(self.s.model)
         self.call_of = Call(list(arguments), {}, tuple(arguments.values()), {})
         told = self.told_shapes(arguments, list(arguments))
-        for path, axis, size in shapes.fixed_sizes(self.s.model, arguments, told):
-            warn("dimension %d of %s is %d in the program: torch.export.export opens it, with dynamic_shapes" % (axis, path, size))
+        warn_of_fixed(self.s.model, arguments, told, "torch.export.export opens it, with dynamic_shapes")
         return shapes.names_of_sizes(self.s.model, arguments, told)
 
     def told_shapes(self, arguments, names):
@@ -490,6 +488,12 @@ def uncompiled(model):
     """What torch.compile has wrapped, which computes the same: the wrapper cannot be traced."""
     inner = "_orig_mod" if type(model).__name__ == "OptimizedModule" else "_torchdynamo_orig_callable"
     return getattr(model, inner, model)
+
+
+def warn_of_fixed(program, arguments, told, why):
+    """Of each size that is told to have a name, and is a number in the program."""
+    for path, axis, size in shapes.fixed_sizes(program, arguments, told):
+        warn("dimension %d of %s is %d in the program: %s" % (axis, path, size, why))
 
 
 def check_weights(model):
