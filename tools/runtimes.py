@@ -544,11 +544,13 @@ LOSS = 1.5
 READER_NAMES = ("openvino", "openvino_batch", "ort_web", "onnx2torch", "version_converter", "compose", "extract_model", "converter_common", "pre_process",
                 "quantize_dynamic", "quantize_static", "onnxsim", "onnxslim", "pnnx", "symbolic_shape_infer", "optimizer")
 CASTS = "it leaves a Cast to float32 whose result it states as float16"
+INFINITE = "it takes the scale of a sum from its mask, which is infinite for -inf; that of dy's float32 minimum loses the sum too"
 KNOWN = {
     # (reader, model): why it cannot be otherwise; docs/limits.md has those of readers at fault
     ("converter_common", "distilbert"): CASTS,
     ("converter_common", "bert"): CASTS,
     ("converter_common", "gpt2"): CASTS,
+    ("quantize_static", "whisper"): INFINITE,
 }
 
 

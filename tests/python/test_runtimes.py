@@ -169,6 +169,15 @@ def test_a_reader_that_is_wrong_or_fails_is_seen(small, tmp_path):
     assert "why" in readers.look("compose", str(tmp_path / "nothing.onnx"), values, "")
 
 
+def test_several_graphs_stand_side_by_side(tmp_path):
+    path, infos = str(tmp_path / "graph.onnx"), {"x": (onnx.TensorProto.FLOAT, [None, 1]), "edges": (onnx.TensorProto.INT64, [2, None])}
+    inputs = [onnx.helper.make_tensor_value_info(name, *info) for name, info in infos.items()]
+    onnx.save(onnx.helper.make_model(onnx.helper.make_graph([], "graph", inputs, [])), path)
+    x, edges = readers.several(path, {"in0": numpy.float32([[5], [6]]), "in1": numpy.int64([[0, 1, 1], [1, 0, 1]])}, 2)
+    assert x.ravel().tolist() == [5, 6, 5, 6]
+    assert edges.tolist() == [[0, 1, 1, 2, 3, 3], [1, 0, 1, 3, 2, 3]]
+
+
 def test_each_reader_is_asked():
     assert runtimes.READER_NAMES == tuple(readers.BY_NAME)
 
