@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The models of tools/runtimes.py, from configurations with seeded weights, and one export of one of them in a process of its own.
 
-    tools/runtime_models.py trace|ts|dy MODEL OUT OPSET
+    tools/runtime_models.py trace|ts|dy MODEL OUT OPSET [SEED]
 
 trace saves the traced model, with OUT.npz beside it: its inputs and PyTorch's results. ts and dy are torch.onnx's two exporters.
 """
@@ -356,15 +356,15 @@ def trained(model):
     return model
 
 
-def made(name):
-    torch.manual_seed(0)
+def made(name, seed=0):
+    torch.manual_seed(seed)
     model, args = MODELS[name]()
     return trained(model.eval()), args
 
 
 def main():
-    how, name, out, opset = sys.argv[1:]
-    model, args = made(name)
+    how, name, out, opset, *seed = sys.argv[1:]
+    model, args = made(name, *map(int, seed))
     with torch.no_grad():
         if how == "trace":
             torch.jit.trace(model, args, check_trace=False).save(out)

@@ -8,15 +8,17 @@ float32 file, whose making is not counted: onnxconverter_common and onnxruntime.
 onnxruntime.quantization.matmul_nbits_quantizer for weights of 8 and 4 bits in blocks of 32, as MatMulNBits (nbits) and as DequantizeLinear
 (qdq). Where one of these has found
 nothing that it converts (its errors are those of float32) there is nothing to compare. Seconds are those of the conversion, without the start of Python and its imports; the peak is that of the process. An error is the root of the
-mean square, as a share of the output's, with optimisations off and in a default session. --large adds a chain of Linear with 1.2 GB of weights,
+mean square, as a share of the output's, over several models of other random weights, with optimisations off and in a default session. --large adds a chain of Linear with 1.2 GB of weights,
 which is not run. Resumable: what was measured with these files and this program is kept in the cache. Exit code 1 where ours is not
-ahead of one of the others, or level: in time, in memory, in the error of both sessions.
+ahead of one of the others, or level: in time, in memory, in the error of both sessions, as far as that is no chance.
 """
 import argparse
 import hashlib
 import json
+import math
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -27,7 +29,8 @@ sys.path.insert(0, os.path.join(TOP, "tools"))
 CACHE = os.path.abspath(os.environ.get("PT2ONNX_CACHE", os.path.join(TOP, ".cache")))
 MODELS = ("distilbert", "gpt2", "llama", "resnet18", "mobilenet", "hf_vit")
 OPSET = "21"                        # the first with blocks
-LEVEL = 1.02                        # errors of two roundings of the same weights differ by chance
+SEEDS = 6                           # models of a name: of one model either rounding may be a tenth nearer, by chance
+LEVEL = 1.02                        # errors as near as that are level
 NOTHING = 1e-5                      # less than this: the weights are those of before
 # Our options, and who does the same to a file.
 KINDS = {"float16": (["--weights-type=float16"], ("onnxconverter_common", "transformers.float16")),
@@ -102,60 +105,86 @@ def ours(program, model, out, *options):
 
 
 def measured(convert, out, values):
-    """Seconds and peak are those of the fastest of three; a converter that fails is a word."""
+    """Seconds and peak are those of the fastest of three, of the first model; a converter that fails is a word. values: of each model, or none."""
     try:
-        runs = [convert() for _ in range(3 if values else 1)]
+        runs = [convert(0) for _ in range(3 if values else 1)]
         found = {"seconds": min(r["seconds"] for r in runs), "peak": min(r["peak"] for r in runs), "bytes": os.path.getsize(out)}
-        return dict(found, **(in_a_process(sys.executable, __file__, "errors", out, values) if values else {}))
+        errors = []
+        for i, path in enumerate(values):
+            convert(i)
+            errors.append(in_a_process(sys.executable, __file__, "errors", out, path))
+        return dict(found, **{key: [e[key] for e in errors] for key in ("off", "default") if errors})
     except RuntimeError as e:
         return {"failed": str(e)}
 
 
-def results_of(folder, program, name, source, options, values):
+def results_of(folder, program, name, sources, options, values):
     """{kind: {who: what was measured}}"""
     results = {}
-    plain, out = os.path.join(folder, "plain.onnx"), os.path.join(folder, "out.onnx")
-    ours(program, source, plain, *options)
+    plain, out = [os.path.join(folder, "plain%d.onnx" % i) for i in range(len(sources))], os.path.join(folder, "out.onnx")
+    for source, path in zip(sources, plain):
+        ours(program, source, path, *options)
     me = [sys.executable, __file__]
     for kind, (asked, others) in KINDS.items():
-        results[kind] = {"ours": measured(lambda: ours(program, source, out, *options, *asked), out, values)}
+        results[kind] = {"ours": measured(lambda i: ours(program, sources[i], out, *options, *asked), out, values)}
         for how in others:
-            results[kind][how] = measured(lambda: in_a_process(*me, "other", how, plain, out), out, values)
+            results[kind][how] = measured(lambda i: in_a_process(*me, "other", how, plain[i], out), out, values)
         print(name, kind, "done", file=sys.stderr, flush=True)
     return results
 
 
+def traced(name, seed):
+    """The saved model, beside it its values; kept as long as the text that it comes from is the same."""
+    maker = os.path.join(TOP, "tools", "runtime_models.py")
+    with open(maker, "rb") as f:
+        path = os.path.join(CACHE, "weights_types", "%s-%s-%d.pt" % (name, hashlib.sha256(f.read()).hexdigest()[:12], seed))
+    if not os.path.exists(path + ".npz"):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        subprocess.run([sys.executable, maker, "trace", name, path, OPSET, str(seed)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return path
+
+
 def of_model(folder, program, name):
-    source = os.path.join(CACHE, "weights_types", name + ".pt")
-    if not os.path.exists(source + ".npz"):
-        os.makedirs(os.path.dirname(source), exist_ok=True)
-        subprocess.run([sys.executable, os.path.join(TOP, "tools", "runtime_models.py"), "trace", name, source, OPSET], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return results_of(folder, program, name, source, [], source + ".npz")
+    sources = [traced(name, seed) for seed in range(SEEDS)]
+    return results_of(folder, program, name, sources, [], [path + ".npz" for path in sources])
 
 
 def of_chain(folder, program):
     import write_chain
     source = os.path.join(folder, "chain.pt")
     write_chain.write(source, 71, 2048)                             # 1.19 GB
-    return results_of(folder, program, "chain of 1.2 GB", source, ["-i", "x:float32[1,3,2048]"], None)
+    return results_of(folder, program, "chain of 1.2 GB", [source], ["-i", "x:float32[1,3,2048]"], [])
+
+
+def error(found, key):
+    """Over all models the root of the mean square, or what one says that failed; None: nothing was run."""
+    values = found.get(key)
+    said = [v for v in values or () if isinstance(v, str)]
+    return said[0] if said else values and math.sqrt(statistics.fmean(v * v for v in values))
+
+
+def further_off(mine, theirs):
+    """Are our errors more than LEVEL times theirs, by more than chance does to the mean of so few: twice its standard error?"""
+    ratios = [a / b for a, b in zip(mine, theirs)]
+    return statistics.fmean(ratios) - 2 * statistics.stdev(ratios) / math.sqrt(len(ratios)) > LEVEL
 
 
 def behind(mine, theirs):
     """In what ours is not ahead of theirs, or level."""
     if "failed" in mine:
         return [mine["failed"]]
-    if "failed" in theirs or isinstance(theirs.get("off"), float) and theirs["off"] < NOTHING:
+    off = None if "failed" in theirs else error(theirs, "off")
+    if "failed" in theirs or isinstance(off, float) and off < NOTHING:
         return []
     found = [key for key in ("seconds", "peak") if mine[key] > theirs[key]]
     for key in ("off", "default"):
-        if isinstance(mine.get(key), str) or (isinstance(theirs.get(key), float) and mine[key] > LEVEL * theirs[key]):
+        if isinstance(error(mine, key), str) or (isinstance(error(theirs, key), float) and further_off(mine[key], theirs[key])):
             found.append("error, " + key)
     return found
 
 
 def cell(found, key):
-    v = found.get(key)
+    v = error(found, key)
     return "-" if v is None else v[:24] if isinstance(v, str) else "%.2e" % v
 
 
