@@ -21,6 +21,7 @@ sys.path[:0] = [os.path.join(os.path.dirname(HERE), "examples"), HERE]
 import generate                                                     # noqa: E402
 import language_models as models                                    # noqa: E402
 import numpy                                                        # noqa: E402
+import runtime_models                                               # noqa: E402
 import torch                                                        # noqa: E402
 from torch.export import Dim                                        # noqa: E402
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM  # noqa: E402
@@ -104,7 +105,7 @@ def main():
     o = p.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    m, ids = {"llama": llama, "gpt2": gpt2}[o.model]().eval(), numpy.random.default_rng(0).integers(2, 2000, (1, 16))
+    m, ids = runtime_models.trained({"llama": llama, "gpt2": gpt2}[o.model]().eval()), numpy.random.default_rng(0).integers(2, 2000, (1, 16))
     with tempfile.TemporaryDirectory() as folder:
         paths = files(m, os.path.abspath(o.pt2onnx), folder)
         print("files made", file=sys.stderr, flush=True)
