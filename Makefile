@@ -67,10 +67,10 @@ quantised:              ## quantised models in ONNX Runtime and OpenVINO: layers
 	$(MAKE) --no-print-directory build
 	$(T213) tools/quantised.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(ROUNDS),--rounds $(ROUNDS))
 
-weights:                ## --weights-type beside three other converters, resumable: ONLY=gpt2,resnet18 LARGE=1 for 1.2 GB too
+weights:                ## --weights-type beside three other converters, resumable: ONLY=gpt2,resnet18 LARGE=1 for 1.2 GB too, SEEDS=24
 	tools/setup weights
 	$(MAKE) --no-print-directory build
-	$(T213) tools/weights_types.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(LARGE),--large)
+	$(T213) tools/weights_types.py --pt2onnx $(BUILD)/pt2onnx $(if $(ONLY),--only '$(ONLY)') $(if $(LARGE),--large) $(if $(SEEDS),--seeds $(SEEDS))
 
 opinfo:                 ## PyTorch's own operator samples against ONNX Runtime: ONLY=pattern DTYPES=float64 SAMPLES=all PEERS=1
 	tools/setup opinfo

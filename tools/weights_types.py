@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """--weights-type beside what converts an ONNX file to another type: seconds, peak memory, size, and how far the results are from PyTorch's.
 
-    tools/weights_types.py --pt2onnx build/pt2onnx [--only gpt2,..] [--large]
+    tools/weights_types.py --pt2onnx build/pt2onnx [--only gpt2,..] [--large] [--seeds 24]
 
 Three language models and three vision models of tools/runtime_models.py. Ours goes from the saved program to the file; the others get our
 float32 file, whose making is not counted: onnxconverter_common and onnxruntime.transformers.float16 for float16, and
 onnxruntime.quantization.matmul_nbits_quantizer for weights of 8 and 4 bits in blocks of 32, as MatMulNBits (nbits) and as DequantizeLinear
 (qdq). Where one of these has found
 nothing that it converts (its errors are those of float32) there is nothing to compare. Seconds are those of the conversion, without the start of Python and its imports; the peak is that of the process. An error is the root of the
-mean square, as a share of the output's, over several models of other random weights, with optimisations off and in a default session. --large adds a chain of Linear with 1.2 GB of weights,
+mean square, as a share of the output's, over --seeds models of other random weights, with optimisations off and in a default session. --large adds a chain of Linear with 1.2 GB of weights,
 which is not run. Resumable: what was measured with these files and this program is kept in the cache. Exit code 1 where ours is not
 ahead of one of the others, or level: in time, in memory, in the error of both sessions, as far as that is no chance.
 """
@@ -144,8 +144,8 @@ def traced(name, seed):
     return path
 
 
-def of_model(folder, program, name):
-    sources = [traced(name, seed) for seed in range(SEEDS)]
+def of_model(folder, program, name, seeds):
+    sources = [traced(name, seed) for seed in range(seeds)]
     return results_of(folder, program, name, sources, [], [path + ".npz" for path in sources])
 
 
@@ -209,9 +209,12 @@ def main():
     parser.add_argument("--pt2onnx", required=True)
     parser.add_argument("--only", default="")
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="models of a name, at least two (%(default)s)")
     o = parser.parse_args()
+    if o.seeds < 2:
+        parser.error("--seeds: at least two, to tell chance")
     with open(o.pt2onnx, "rb") as program, open(__file__, "rb") as script:
-        key = hashlib.sha256(program.read() + script.read()).hexdigest()[:16]
+        key = "%s-%d-" % (hashlib.sha256(program.read() + script.read()).hexdigest()[:16], o.seeds)
     record, kept = os.path.join(CACHE, "weights_types", "results.json"), {}
     if os.path.exists(record):
         with open(record) as f:
@@ -222,7 +225,7 @@ def main():
             continue
         if key + name not in kept:
             with tempfile.TemporaryDirectory() as folder:
-                kept[key + name] = of_chain(folder, o.pt2onnx) if name == "chain" else of_model(folder, o.pt2onnx, name)
+                kept[key + name] = of_chain(folder, o.pt2onnx) if name == "chain" else of_model(folder, o.pt2onnx, name, o.seeds)
             with open(record + ".new", "w") as f:
                 json.dump(kept, f)
             os.replace(record + ".new", record)
