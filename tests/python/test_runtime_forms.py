@@ -10,12 +10,12 @@ from torch import nn
 import oracle
 
 
-def converted(folder, net, *args):
+def converted(folder, net, *args, options=()):
     """The model of a trace of net."""
     saved, made = str(folder / "net.pt"), str(folder / "net.onnx")
     with torch.no_grad():
         torch.jit.trace(net.eval(), args, check_trace=False).save(saved)
-    oracle.converted(saved, made)
+    oracle.converted(saved, made, *options)
     return made
 
 
@@ -71,6 +71,29 @@ def test_a_layer_norm_with_a_power_is_one_node_of_a_default_session(tmp_path):
     net, x = CentredAndScaled(8), torch.randn(2, 3, 8)
     made = converted(tmp_path, net, x)
     assert nodes_of_session(tmp_path, made, net, x) == {"LayerNormalization": 1}
+
+
+@pytest.mark.parametrize("opset", [9, 12, 13, 16, 17])
+def test_a_layer_norm_is_one_node_of_a_default_session_at_any_opset(tmp_path, opset):
+    net, x = nn.LayerNorm(8), torch.randn(2, 3, 8)
+    made = converted(tmp_path, net, x, options=["--opset", str(opset)])
+    assert nodes_of_session(tmp_path, made, net, x) == {"LayerNormalization": 1}
+
+
+@pytest.mark.parametrize("opset", [9, 13, 18, 22])
+@pytest.mark.parametrize("net", [nn.RMSNorm(8), nn.RMSNorm(8, elementwise_affine=False)], ids=["weights", "bare"])
+def test_an_rms_norm_is_one_node_of_a_default_session_at_any_opset(tmp_path, net, opset):
+    x = torch.randn(2, 3, 8)
+    made = converted(tmp_path, net, x, options=["--opset", str(opset)])
+    assert nodes_of_session(tmp_path, made, net, x) == {"SimplifiedLayerNormalization": 1}
+
+
+@pytest.mark.parametrize("net, opset", [(nn.LayerNorm(8), 16), (nn.RMSNorm(8), 22)], ids=["layer", "rms"])
+def test_a_norm_of_doubles_keeps_its_epsilon_in_a_default_session(tmp_path, net, opset):
+    """One that a session finds has an epsilon of float32."""
+    x = torch.randn(2, 3, 8, dtype=torch.float64)
+    made = converted(tmp_path, net.double(), x, options=["--opset", str(opset)])
+    assert not {"LayerNormalization", "SimplifiedLayerNormalization"} & set(nodes_of_session(tmp_path, made, net, x))
 
 
 class Layers(nn.Module):

@@ -48,7 +48,7 @@ static void what_is_made_is_legal(void **state)
     Ox x = input(g, "x", DT_FLOAT, 3);
     Ox s = input(g, "s", DT_FLOAT, 1);
     legalised(g, ox_g(g, "LayerNormalization", x, s), 13, false);
-    assert_ops(g, "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul");
+    assert_ops(g, "ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul");
     assert_int_equal(g->nodes.at[0]->n_in, 1);
     assert_true(node_has(g->nodes.at[0], "axes"));
 }
@@ -309,6 +309,27 @@ static void the_square_in_a_norm_of_casted_numbers_is_a_product(void **state)
     }
 }
 
+/* ONNX Runtime finds a norm by the Pow, and rounds the epsilon of doubles to float32. */
+static void the_square_in_a_norm_of_doubles_is_a_product(void **state)
+{
+    static const struct Case {
+        const char *op;
+        DType of;
+        const char *want;
+    } cases[] = {
+        { "LayerNormalization", DT_FLOAT, "ReduceMean Sub Pow ReduceMean Add Sqrt Div Mul" },
+        { "LayerNormalization", DT_DOUBLE, "ReduceMean Sub Mul ReduceMean Add Sqrt Div Mul" },
+        { "RMSNormalization", DT_FLOAT, "Pow ReduceMean Add Sqrt Div Mul Mul" },
+        { "RMSNormalization", DT_DOUBLE, "Mul ReduceMean Add Sqrt Div Mul Mul" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Graph *g = graph_of(*state);
+        Ox x = input(g, "x", cases[i].of, 3);
+        legalised(g, ox_g(g, cases[i].op, x, input(g, "s", cases[i].of, 1)), 13, true);
+        assert_ops(g, cases[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +349,7 @@ int main(void)
         TEST(sums_of_rows_are_work_for_one_thread),
         TEST(the_gelu_of_a_number_has_an_axis),
         TEST(the_square_in_a_norm_of_casted_numbers_is_a_product),
+        TEST(the_square_in_a_norm_of_doubles_is_a_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,13 @@ static size_t axes_from(int axis, int rank, int64_t *axes)
     return (size_t)(rank - axis);
 }
 
+/* x^2 of type t, as a Pow: ONNX Runtime finds a norm by it, and not by x * x. It would round the
+ * epsilon of doubles to float32. */
+static Ox squared(Graph *g, DType t, Ox x)
+{
+    return t == DT_DOUBLE ? ox_g(g, "Mul", x, x) : ox_g(g, "Pow", x, ox_number(g, t, 2));
+}
+
 /* (x - mean) / sqrt(var + epsilon) * scale + bias, over the axes from `axis` on */
 static Verdict legal_layer_norm(Legal *l, Node *n, Ox *out)
 {
@@ -122,8 +129,7 @@ static Verdict legal_layer_norm(Legal *l, Node *n, Ox *out)
     Ox x = ox_cast(g, n->in[0], t);
     Ox mean = reduce(g, "ReduceMean", x, axes, count);
     Ox d = ox_g(g, "Sub", x, mean);
-    Ox square = ox_g(g, "Mul", d, d);
-    Ox var = reduce(g, "ReduceMean", square, axes, count);
+    Ox var = reduce(g, "ReduceMean", squared(g, t, d), axes, count);
     Ox shifted = ox_g(g, "Add", var, ox_number(g, t, node_float(n, "epsilon", 1e-5)));
     Ox std = ox_g(g, "Sqrt", shifted);
     Ox y = ox_g(g, "Div", d, std);
@@ -139,7 +145,7 @@ static Verdict legal_layer_norm(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* x / sqrt(mean(x*x) + epsilon) * scale */
+/* x * (1 / sqrt(mean(x^2) + epsilon)) * scale, in the order in which ONNX Runtime looks for it */
 static Verdict legal_rms_norm(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -151,11 +157,10 @@ static Verdict legal_rms_norm(Legal *l, Node *n, Ox *out)
     size_t count = axes_from(axis, ox_rank(n->in[0]), axes);
     DType t = stash_of(n);
     Ox x = ox_cast(g, n->in[0], t);
-    Ox square = ox_g(g, "Mul", x, x);
-    Ox mean = reduce(g, "ReduceMean", square, axes, count);
+    Ox mean = reduce(g, "ReduceMean", squared(g, t, x), axes, count);
     Ox shifted = ox_g(g, "Add", mean, ox_number(g, t, node_float(n, "epsilon", 1e-5)));
     Ox root = ox_g(g, "Sqrt", shifted);
-    Ox y = ox_g(g, "Div", x, root);
+    Ox y = ox_g(g, "Mul", x, ox_g(g, "Div", ox_number(g, t, 1), root));
     y = ox_cast(g, y, ox_dtype(n->in[0]));
     out[0] = ox_g(g, "Mul", y, n->in[1]);
     return CHANGED;
