@@ -8,8 +8,8 @@
     tools/runtimes.py --pt2onnx build/pt2onnx --readers [--only PATTERN,..]     what other programs make of our files (tools/readers.py)
 
 Prints, for each opset: nodes as written, and as ONNX Runtime's default session has left them; how far the results are from PyTorch's, without
-optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many SkipLayerNormalization (simplified ones
-too) onnxruntime.transformers.optimizer makes; what onnxslim and onnxsim find in ours; and the time of a run, as a ratio to the
+optimisation and in a default session; whether onnxruntime.tools.symbolic_shape_infer succeeds; how many sums onnxruntime.transformers.optimizer
+fuses with their norm (SkipLayerNormalization, simplified ones too, EmbedLayerNormalization); what onnxslim and onnxsim find in ours; and the time of a run, as a ratio to the
 faster of the two others, as the files are and, at the first opset, through onnxslim and the optimizer where these help; last, a line for each
 opset and number of threads: median and worst. Resumable: exports and what was found out about a file are kept in the cache, a time for these
 files and this runtime; --again races anew.
@@ -106,7 +106,7 @@ def skips_of(path, kind):
         count = nodes(optimizer.optimize_model(path, kind, num_heads=0, hidden_size=0, opt_level=0).model.graph)
     except Exception as e:                                          # noqa: BLE001
         return "crash: " + str(e)[:100]
-    return count["SkipLayerNormalization"] + count["SkipSimplifiedLayerNormalization"]
+    return count["SkipLayerNormalization"] + count["SkipSimplifiedLayerNormalization"] + count["EmbedLayerNormalization"]
 
 
 def look(path, values, kind):
@@ -382,7 +382,7 @@ def failures(name, found, slim_left):
         out.append("%s: %d nodes left, another file has %d" % (name, ours["left"], least))
     most = max((f["skips"] for f in others if isinstance(f.get("skips"), int)), default=0)
     if isinstance(ours.get("skips", 0), str) or ours.get("skips", 0) < most:
-        out.append("%s: %s SkipLayerNormalization, another file has %d" % (name, ours.get("skips"), most))
+        out.append("%s: %s sums and norms fused, another file has %d" % (name, ours.get("skips"), most))
     for tool, part in slim_left.items():
         if isinstance(part, float) and part < 1 - SLIM_MOST:
             out.append("%s: %s takes %.1f %% of the nodes" % (name, tool, 100 * (1 - part)))
@@ -395,7 +395,7 @@ def report(opset, threads, results):
         return [(n, {h: f.get(key) if isinstance(f, dict) else f for h, f in r["found"].items()}) for n, r in results.items()]
     print("\n==== opset %d, %d thread%s ====" % (opset, threads, "s" * (threads > 1)))
     for title, key in (("nodes as written", "written"), ("nodes left by a default session", "left"), ("off, without optimisation", "plain"),
-                       ("off, in a default session", "default"), ("symbolic_shape_infer", "shapes"), ("SkipLayerNormalization by the optimizer", "skips")):
+                       ("off, in a default session", "default"), ("symbolic_shape_infer", "shapes"), ("sums and norms that the optimizer fuses", "skips")):
         print(table(title, rows(key)))
     figures = {"left": least_left(results)}
     for key, title in (("plain", "our time, of that of"), ("tools", "the same, through tools where they help")):

@@ -9,8 +9,10 @@
  * unless the result is no larger than a scalar's worth, or each use is of another place of it (a
  * layer's experts), or all of its uses give no more bytes together (weight_groups.c); a constant
  * may grow by 64 KB for each node that goes, where several do (a mask made of a number, positions
- * made of counts), and zeros to add to by 256 KB. With --keep-weights only what no weight goes into
- * is folded. */
+ * made of counts), and zeros to add to by 256 KB. A table of known positions that is added to
+ * another embedding before a norm stays one: with a constant for it ONNX Runtime's transformers
+ * optimizer makes neither an EmbedLayerNormalization of them nor a SkipLayerNormalization. With
+ * --keep-weights only what no weight goes into is folded. */
 #include "tidy/weight_groups.h"
 
 /* v, a constant just made; NULL after an error. */
@@ -210,8 +212,9 @@ static Ox recipe_const(Node *n, int i)
 /* A value that would be a larger constant waits: what is made of it may be smaller, or save enough
  * nodes. */
 typedef struct Waiting {
-    Map costs; /* value, or the Source of a constant made here -> Cost */
-    Map parts; /* Const -> number of nodes that take one position of it (the experts of a layer) */
+    Map costs;  /* value, or the Source of a constant made here -> Cost */
+    Map parts;  /* Const -> number of nodes that take one position of it (the experts of a layer) */
+    Map beside; /* embedding -> the indices of the one that it is added to before a norm */
 } Waiting;
 
 /* How many bytes a constant may grow for each of several nodes that go, for one alone, and for one
@@ -520,13 +523,21 @@ static bool fold_node(Rewrite *rw, const Node *n, Node *m, Cost cost, bool paid)
     return !ctx_failed(rw->cx);
 }
 
+/* Does n read known positions for a sum with an embedding of what is not known? */
+static bool is_summand(const Rewrite *rw, const Node *n)
+{
+    const Waiting *w = rw->arg;
+    Ox ids = node_is(n, "Gather") ? map_get(&w->beside, n->out[0]) : NULL;
+    return ids && !constant_of(rw, current(rw, ids));
+}
+
 static bool fold_weight(Rewrite *rw, Node *n)
 {
     Cost cost;
     uint64_t bytes;
     if (node_is(n, "Where"))
         take_sides(rw, n);
-    if (!may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes))
+    if (is_summand(rw, n) || !may_fold(rw, n) || !cost_of_node(rw, n, &cost, &bytes))
         return true;
     bool paid = pays(&cost, bytes);
     Node *m = of_constants(rw, n);
@@ -539,24 +550,51 @@ static bool fold_weight(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-static void count_parts(Waiting *w, const Graph *g)
+static void count_part(Ctx *cx, Waiting *w, const Node *n)
 {
     int64_t axis, at;
+    if (gathers_one(n, &axis, &at))
+        map_put(cx, &w->parts, n->in[0]->k,
+                (void *)((uintptr_t)map_get(&w->parts, n->in[0]->k) + 1));
+}
+
+/* The node that reads rows of a table, a weight; NULL: v is something else. */
+static Node *embedding(Ox v)
+{
+    Node *n = made_by(v, "Gather");
+    return n && node_int(n, "axis", 0) == 0 && is_const(n->in[0]) && n->in[0]->k->rank == 2 ? n
+                                                                                            : NULL;
+}
+
+/* norm(Add(Gather(words, ids), Gather(table, positions))) */
+static void note_embeddings(Ctx *cx, Waiting *w, const Node *n)
+{
+    bool norm = node_is(n, "LayerNormalization") || node_is(n, "RMSNormalization");
+    const Node *sum = norm ? made_by(n->in[0], "Add") : NULL;
+    const Node *a = sum ? embedding(sum->in[0]) : NULL;
+    const Node *b = sum ? embedding(sum->in[1]) : NULL;
+    if (!a || !b)
+        return;
+    map_put(cx, &w->beside, a->out[0], b->in[1]);
+    map_put(cx, &w->beside, b->out[0], a->in[1]);
+}
+
+static void look_ahead(Waiting *w, const Graph *g)
+{
     for (size_t i = 0; i < g->nodes.n; i++) {
         const Node *n = g->nodes.at[i];
         for (int k = 0; k < n->n_attr; k++)
             if (n->attr[k].kind == ATTR_GRAPH)
-                count_parts(w, n->attr[k].g);
-        if (gathers_one(n, &axis, &at))
-            map_put(g->cx, &w->parts, n->in[0]->k,
-                    (void *)((uintptr_t)map_get(&w->parts, n->in[0]->k) + 1));
+                look_ahead(w, n->attr[k].g);
+        count_part(g->cx, w, n);
+        note_embeddings(g->cx, w, n);
     }
 }
 
 bool pass_weights(Graph *g, const TidyOptions *o)
 {
     Waiting w = { 0 };
-    count_parts(&w, g);
+    look_ahead(&w, g);
     if (!rewrite_weights(g, o, fold_weight, &w))
         return false;
     return w.costs.n == 0 || (pass_dead(g, o) && fold_groups(g, o, &w.costs));

@@ -158,6 +158,37 @@ def test_shape_inference_reads_attention(tmp_path, mask):
     assert {o for n in model.graph.node for o in n.output} <= known
 
 
+class Embedded(nn.Module):
+    """Words and their places, summed and normalised, as models of language begin."""
+
+    def __init__(self, norm):
+        super().__init__()
+        self.words, self.places, self.norm = nn.Embedding(300, 32), nn.Embedding(200, 32), norm
+
+    def forward(self, ids):
+        return self.norm(self.words(ids) + self.places(torch.arange(ids.shape[1])[None]))
+
+
+@pytest.mark.parametrize("norm, fused", [(nn.LayerNorm(32), "SkipLayerNormalization"), (nn.RMSNorm(32), "SkipSimplifiedLayerNormalization")],
+                         ids=["layer", "rms"])
+def test_places_stay_an_embedding_before_a_norm(tmp_path, norm, fused):
+    """A constant in its place keeps ONNX Runtime's tool from fusing the sum; a default session folds the table itself."""
+    from onnxruntime.transformers import optimizer
+    net, ids = Embedded(norm), torch.arange(7)[None]
+    made = converted(tmp_path, net, ids)
+    table = next(i for i in onnx.load(made).graph.initializer if i.name == "places.weight")
+    assert list(table.dims) == [200, 32]
+    assert optimizer.optimize_model(made, "gpt2", num_heads=0, hidden_size=0, opt_level=0).get_operator_statistics() == {"Gather": 2, fused: 1}
+    assert nodes_of_session(tmp_path, made, net, ids).total() <= 3
+
+
+def test_an_embedding_of_known_words_is_a_constant(tmp_path):
+    net, ids = Embedded(nn.Tanh()), torch.arange(7)[None]
+    model = onnx.load(converted(tmp_path, net, ids))
+    assert nodes(model) == {"Gather": 1, "Add": 1, "Tanh": 1}
+    assert [list(i.dims) for i in model.graph.initializer if i.name == "places.weight.gather"] == [[1, 7, 32]]
+
+
 class Recurrent(nn.Module):
     def __init__(self, kind, **options):
         super().__init__()
