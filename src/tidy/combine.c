@@ -7,8 +7,6 @@
  *         Squeeze alike
  *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)
  *         either may be Flatten, Squeeze or Unsqueeze as well; x itself where that is its shape
- *     Slice(Slice(x, ..), ..)        ->  Slice(x, ..)
- *         of different axes: x[:, ::2, 1::2]
  *     Where(Not(c), x, y)            ->  Where(c, y, x)
  *     MatMul(Cast(Transpose(x)), y)  ->  MatMul(Transpose(Cast(x)), y)
  *         where ONNX Runtime does not survive the former; or y with as many axes as x */
@@ -212,59 +210,6 @@ static bool has_reshapes(const Graph *g)
 bool pass_reshapes(Graph *g, const TidyOptions *o)
 {
     return !has_reshapes(g) || rewrite(g, o, join_reshape, NULL);
-}
-
-/* Starts, ends, axes and steps of one or two Slices, as known numbers or sizes. */
-typedef struct Cuts {
-    Dim start[MAX_RANK], end[MAX_RANK];
-    int64_t axis[MAX_RANK], step[MAX_RANK];
-    int64_t n;
-} Cuts;
-
-/* Adds the axes that a Slice cuts to c. False: the axes are not known, or c has one of them
- * already. */
-static bool add_cuts(const Node *n, Cuts *c)
-{
-    const Dim *start, *end;
-    const int64_t *axes, *steps = NULL;
-    int64_t count, others, n_axes;
-    if (!in_of(n, 3) || !ox_items(n->in[1], &start, &count) || !ox_items(n->in[2], &end, &others) ||
-        others != count || !ox_known_ints(n->graph, n->in[3], &axes, &n_axes) || n_axes != count ||
-        (in_of(n, 4) && !ox_known_ints(n->graph, n->in[4], &steps, &others)))
-        return false;
-    for (int64_t i = 0; i < count; i++, c->n++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + ox_rank(n->out[0]) : axes[i];
-        for (int64_t k = 0; k < c->n; k++)
-            if (c->axis[k] == axis)
-                return false;
-        c->start[c->n] = start[i];
-        c->end[c->n] = end[i];
-        c->axis[c->n] = axis;
-        c->step[c->n] = steps ? steps[i] : 1;
-    }
-    return true;
-}
-
-static bool join_slice(Rewrite *rw, Node *n)
-{
-    Cuts c = { .n = 0 };
-    Node *first = node_is(n, "Slice") ? made_by(n->in[0], "Slice") : NULL;
-    if (!first || ox_rank(n->out[0]) < 0 || !add_cuts(first, &c) || !add_cuts(n, &c))
-        return true;
-    Graph *g = n->graph;
-    Ox start = ox_dims(g, c.start, (size_t)c.n);
-    Ox end = ox_dims(g, c.end, (size_t)c.n);
-    Ox axes = ox_ints(g, c.axis, (size_t)c.n);
-    Ox steps = ox_ints(g, c.step, (size_t)c.n);
-    Ox y = ox_g(g, "Slice", first->in[0], start, end, axes, steps);
-    if (ox_ok(y))
-        replace(rw, n->out[0], y);
-    return ox_ok(y);
-}
-
-bool pass_slices(Graph *g, const TidyOptions *o)
-{
-    return !graph_has(g, "Slice") || rewrite(g, o, join_slice, NULL);
 }
 
 static bool join_not(Rewrite *rw, Node *n)

@@ -1,7 +1,7 @@
 /* tidy.c - the passes, in the order in which they run. Each is one plain sentence; drop.c, views.c,
- * combine.c, fuse.c, attention_inputs.c, fused.c, fused_attention.c, weights.c, weight_groups.c,
- * dims.c, find.rules (find_rotary.c, find_attention.c, find_col2im.c), legalise.c and modules.c
- * draw what is matched and what replaces it. */
+ * combine.c, slices.c, fuse.c, attention_inputs.c, fused.c, fused_attention.c, weights.c,
+ * weight_groups.c, dims.c, find.rules (find_rotary.c, find_attention.c, find_col2im.c), legalise.c
+ * and modules.c draw what is matched and what replaces it. */
 #include "tidy/internal.h"
 
 const Pass tidy_passes[] = {
@@ -25,7 +25,8 @@ const Pass tidy_passes[] = {
     { "join-reshapes", pass_reshapes,
       "Reshape(Reshape(x, a), b) -> Reshape(x, b); Squeeze, Unsqueeze and Flatten where the shape "
       "is constant" },
-    { "join-slices", pass_slices, "Slice(Slice(x, ..), ..) -> Slice(x, ..) of different axes" },
+    { "join-slices", pass_slices,
+      "Slice(Slice(x, ..), ..) -> Slice(x, ..); Slice(Concat(.., y, ..)) -> y, or Slice(y)" },
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },
     { "find-operators", pass_find,
       "one operator where the program has written out its parts (find.rules)" },

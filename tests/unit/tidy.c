@@ -380,7 +380,7 @@ static void linears_get_their_axes_back(void **state)
                   "float32[3])\nNeg(%17)\nMatMul(%x, \"v\": float32[4,5])\nNeg(%18)\n");
 }
 
-/* x[:, ::2, 1:N]; not two of one axis. */
+/* x[:, ::2, 1:N]; of one axis where its size is known. */
 static void slices_join(void **state)
 {
     Graph *g = graph_of(*state);
@@ -393,12 +393,83 @@ static void slices_join(void **state)
     graph_output(g, ox_g(g, "Neg", cut), str_of(*state, "y"));
     graph_output(g, ox_g(g, "Slice", ox_g(g, "Slice", x, one, end, one), one, end, one),
                  str_of(*state, "z"));
+    graph_output(g, ox_g(g, "Slice", ox_g(g, "Slice", x, one, end, two), one, end, two),
+                 str_of(*state, "open"));
     assert_tidied(g, &newest,
-                  "Shape(%x)\nGather<axis=0>(%17, {0}: "
-                  "int64[1])\nConcat<axis=0>({9223372036854775807}: int64[1], %18)\n"
-                  "Slice(%x, {0, 1}: int64[2], %19, {1, 2}: int64[2], {2, 1}: int64[2])\nNeg(%16)\n"
-                  "Slice(%x, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n"
-                  "Slice(%10, {1}: int64[1], {9223372036854775807}: int64[1], {1}: int64[1])\n");
+                  "Shape(%x)\nGather<axis=0>(%21, {0}: "
+                  "int64[1])\nConcat<axis=0>({9223372036854775807}: int64[1], %22)\n"
+                  "Slice(%x, {0, 1}: int64[2], %23, {1, 2}: int64[2], {2, 1}: int64[2])\nNeg(%18)\n"
+                  "Slice(%x, {2}: int64[1], {6}: int64[1], {1}: int64[1])\n"
+                  "Slice(%x, {1}: int64[1], {9223372036854775807}: int64[1], {2}: int64[1])\n"
+                  "Slice(%12, {1}: int64[1], {9223372036854775807}: int64[1], {2}: int64[1])\n");
+}
+
+/* x with v in place of its columns from..to, as a write through a view leaves it */
+static Ox written(Graph *g, Ox x, int64_t from, int64_t to, Ox v)
+{
+    Ox axis = LIST_OF(g, 1);
+    Ox before = ox_g(g, "Slice", x, LIST_OF(g, 0), LIST_OF(g, from), axis);
+    Ox behind = ox_g(g, "Slice", x, LIST_OF(g, to), LIST_OF(g, INT64_MAX), axis);
+    return ox_g_with(g, "Concat", INPUTS(before, v, behind), INT("axis", 1));
+}
+
+/* x[:, 2:4] = v; x[:, 4:6] = w: what is read next is v, w, or what x was. */
+static void what_was_written_is_read_from_where_it_comes(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,8");
+    Ox v = input(g, "v", DT_FLOAT, "N,2");
+    Ox w = input(g, "w", DT_FLOAT, "N,2");
+    Ox axis = LIST_OF(g, 1);
+    Ox y = written(g, written(g, x, 2, 4, v), 4, 6, w);
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Slice", y, LIST_OF(g, 2), LIST_OF(g, 4), axis)),
+                 str_of(*state, "v_again"));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Slice", y, LIST_OF(g, -3), LIST_OF(g, -2), axis)),
+                 str_of(*state, "part_of_w"));
+    graph_output(g, ox_g(g, "Slice", y, LIST_OF(g, 6), LIST_OF(g, INT64_MAX), axis),
+                 str_of(*state, "of_x"));
+    graph_output(g, ox_g_with(g, "Gather", INPUTS(y, ox_int(g, 1)), INT("axis", 1)),
+                 str_of(*state, "column"));
+    assert_tidied(g, &newest,
+                  "Slice(%x, {6}: int64[1], {8}: int64[1], {1}: int64[1])\n"
+                  "Neg(%v)\n"
+                  "Slice(%w, {1}: int64[1], {2}: int64[1], {1}: int64[1])\nNeg(%27)\n"
+                  "Gather<axis=1>(%x, {1}: int64[])\n");
+}
+
+/* A span of two parts is no part, nor is one of another axis or with a step. */
+static void what_lies_in_two_parts_is_a_slice_of_both(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "4,3");
+    Ox y = input(g, "y", DT_FLOAT, "4,3");
+    Ox both = ox_g_with(g, "Concat", INPUTS(x, y), INT("axis", 1));
+    Ox one = LIST_OF(g, 1);
+    graph_output(g, ox_g(g, "Slice", both, LIST_OF(g, 2), LIST_OF(g, 4), one), NULL);
+    graph_output(g, ox_g(g, "Slice", both, LIST_OF(g, 0), LIST_OF(g, 2), LIST_OF(g, 0)), NULL);
+    graph_output(g, ox_g(g, "Slice", both, LIST_OF(g, 0), LIST_OF(g, 3), one, LIST_OF(g, 2)), NULL);
+    assert_tidied(g, &newest,
+                  "Concat<axis=1>(%x, %y)\n"
+                  "Slice(%3, {2}: int64[1], {4}: int64[1], {1}: int64[1])\n"
+                  "Slice(%3, {0}: int64[1], {2}: int64[1], {0}: int64[1])\n"
+                  "Slice(%3, {0}: int64[1], {3}: int64[1], {1}: int64[1], {2}: int64[1])\n");
+}
+
+/* As the cell of an LSTM reads its gates. */
+static void a_slice_is_the_output_of_a_split(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,6");
+    Ox parts[3];
+    Ox axis = LIST_OF(g, 1);
+    assert_true(
+        ox_make_n(g, "Split", INPUTS(x, LIST_OF(g, 2, 2, 2)), ATTRS(INT("axis", 1)), parts, 3));
+    Ox y = written(g, x, 0, 2, ox_g(g, "Neg", parts[0]));
+    graph_output(g, ox_g(g, "Neg", ox_g(g, "Slice", y, LIST_OF(g, 2), LIST_OF(g, 4), axis)), NULL);
+    graph_output(g, ox_g(g, "Slice", y, LIST_OF(g, 3), LIST_OF(g, 5), axis), NULL);
+    assert_tidied(g, &newest,
+                  "Split<axis=1>(%x, {2, 2, 2}: int64[3])\nNeg(%5)\n"
+                  "Slice(%x, {3}: int64[1], {5}: int64[1], {1}: int64[1])\n");
 }
 
 static void a_choice_turned_round_is_one(void **state)
@@ -1306,6 +1377,9 @@ int main(void)
         TEST(squeezes_join),
         TEST(views_join),
         TEST(slices_join),
+        TEST(what_was_written_is_read_from_where_it_comes),
+        TEST(what_lies_in_two_parts_is_a_slice_of_both),
+        TEST(a_slice_is_the_output_of_a_split),
         TEST(heads_part_before_they_turn),
         TEST(windows_are_cut_before_they_turn),
         TEST(what_merges_stays_behind),
