@@ -96,6 +96,34 @@ def test_a_norm_of_doubles_keeps_its_epsilon_in_a_default_session(tmp_path, net,
     assert not {"LayerNormalization", "SimplifiedLayerNormalization"} & set(nodes_of_session(tmp_path, made, net, x))
 
 
+@pytest.mark.parametrize("opset", [13, 18])
+def test_a_tanh_gelu_is_one_node_of_the_optimizer(tmp_path, opset):
+    from onnxruntime.transformers import optimizer
+    made = converted(tmp_path, nn.GELU(approximate="tanh"), torch.randn(2, 3, 8), options=["--opset", str(opset)])
+    assert optimizer.optimize_model(made, "gpt2", num_heads=0, hidden_size=0, opt_level=0).get_operator_statistics() == {"FastGelu": 1}
+
+
+class Cell(nn.Module):
+    """A step of a recurrent layer: a trace has each gate written in place, to a part of one tensor."""
+
+    def __init__(self, cell):
+        super().__init__()
+        self.cell = cell
+
+    def forward(self, x, *state):
+        return self.cell(x, state if len(state) > 1 else state[0])
+
+
+@pytest.mark.parametrize("cell, states, want", [
+    (nn.LSTMCell, 2, {"Gemm": 2, "Add": 2, "Split": 1, "Sigmoid": 3, "Tanh": 2, "Mul": 3}),
+    (nn.GRUCell, 1, {"Gemm": 2, "Split": 2, "Add": 4, "Sigmoid": 2, "Mul": 2, "Tanh": 1, "Sub": 1})])
+def test_a_cell_has_no_slices(tmp_path, cell, states, want):
+    net, args = Cell(cell(16, 8)), (torch.randn(4, 16), *(torch.randn(4, 8) for _ in range(states)))
+    made = converted(tmp_path, net, *args)
+    assert nodes(onnx.load(made)) == want
+    nodes_of_session(tmp_path, made, net, *args)
+
+
 class Layers(nn.Module):
     """Attention of several layers with one mask, behind each a norm."""
 

@@ -799,16 +799,14 @@ static Ox lower_rrelu(Op *op)
     double high = arg_float(op, "upper");
     if (!ox_ok(x))
         return POISON;
-    Ox slope = number_like(op, (low + high) / 2, x);
-    if (arg_bool(op, "training")) {
-        const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
-        bool wide = ox_dtype(x) == DT_BFLOAT16; /* which ONNX does not draw */
-        slope = ox_make(op->g, "RandomUniformLike", INPUTS(wide ? ox_cast(op->g, x, DT_FLOAT) : x),
-                        range, 2);
-        slope = ox_cast(op->g, slope, ox_dtype(x));
-    }
-    Ox zero = number_like(op, 0, x);
-    Ox negative = ox(op, "Less", x, zero);
+    if (!arg_bool(op, "training"))
+        return ox_with(op, "LeakyRelu", INPUTS(x), FLOAT("alpha", (low + high) / 2));
+    const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
+    bool wide = ox_dtype(x) == DT_BFLOAT16; /* which ONNX does not draw */
+    Ox slope = ox_make(op->g, "RandomUniformLike", INPUTS(wide ? ox_cast(op->g, x, DT_FLOAT) : x),
+                       range, 2);
+    slope = ox_cast(op->g, slope, ox_dtype(x));
+    Ox negative = ox(op, "Less", x, number_like(op, 0, x));
     Ox scaled = ox(op, "Mul", x, slope);
     return ox(op, "Where", negative, scaled, x);
 }
