@@ -124,6 +124,17 @@ def test_a_cell_has_no_slices(tmp_path, cell, states, want):
     nodes_of_session(tmp_path, made, net, *args)
 
 
+@pytest.mark.parametrize("sizes", ["N,3,5,7", "N,3,H,W"])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_a_resize_by_a_whole_scale_asks_for_no_sizes(tmp_path, mode, sizes):
+    """Where corners meet the sizes say where samples are taken; a whole scale says the same."""
+    net = nn.Upsample(scale_factor=2, mode=mode, align_corners=True)
+    made = converted(tmp_path, net, torch.randn(2, 3, 5, 7), options=["-i", "input:float32[%s]" % sizes])
+    assert nodes(onnx.load(made)) == {"Resize": 1}
+    for shape in [(1, 3, 5, 7), (3, 3, 5, 7), *([(2, 3, 1, 9), (1, 3, 8, 1)] if "H" in sizes else [])]:
+        nodes_of_session(tmp_path, made, net, torch.randn(shape))
+
+
 class Layers(nn.Module):
     """Attention of several layers with one mask, behind each a norm."""
 

@@ -138,9 +138,16 @@ static bool scales_value(Op *op, Ox x, const Target *t, Ox *out)
     return true;
 }
 
-/* floor(in * scale), in double as PyTorch computes it, by nodes. False after an error. */
+static bool is_whole(double scale) { return (double)whole_part(scale) == scale; }
+
+/* floor(in * scale), in double as PyTorch computes it: by nodes, unless the scale is whole. False
+ * after an error. */
 static bool scaled_size(Op *op, Dim in, double scale, Dim *out)
 {
+    if (is_whole(scale)) {
+        *out = dim_mul(op->cx, in, dim_int(op->cx, whole_part(scale)));
+        return true;
+    }
     Ox n = ox_dim_value(op->g, in);
     Ox by = ox_number(op->g, DT_DOUBLE, scale);
     Ox wide = ox(op, "Mul", ox_cast(op->g, n, DT_DOUBLE), by);
@@ -227,6 +234,21 @@ static Ox resize_node(Op *op, Ox x, ResizeMode mode, bool corners, Ox scales, Ox
     return ox_make(op->g, "Resize", INPUTS(x, NULL, scales, sizes), attr, COUNT(attr));
 }
 
+/* With corners the sizes say where samples are taken. Do scales say the same, and need no size of
+ * the running model? A scale that is no whole number may give a part of a pixel. */
+static bool scales_give_corners(Op *op, Ox x, const Target *t)
+{
+    if (!t->scaled || type_static(x->type, NULL) || is_antialiased((ResizeMode)op->row->datum))
+        return false;
+    for (int i = 0; i < t->spatial; i++) {
+        Dim size, scaled;
+        if (!is_whole(t->scale[i]) || !scaled_size(op, ox_dim(x, 2 + i), t->scale[i], &scaled) ||
+            !resized_size(op, x, t, i, &size) || dim_eq(op->cx, scaled, size) != YES)
+            return false;
+    }
+    return true;
+}
+
 static Ox resize(Op *op, Ox x, const Target *t, bool corners)
 {
     ResizeMode mode = (ResizeMode)op->row->datum;
@@ -234,7 +256,8 @@ static Ox resize(Op *op, Ox x, const Target *t, bool corners)
     Ox y = resized_by_axes(op, x, t, mode, corners);
     if (y)
         return y;
-    if (t->scaled && !corners && !scales_value(op, x, t, &scales))
+    bool by_scale = corners ? scales_give_corners(op, x, t) : t->scaled;
+    if (by_scale && !scales_value(op, x, t, &scales))
         return POISON;
     if (!scales)
         return resize_node(op, x, mode, corners, NULL, sizes_value(op, x, t));
