@@ -8,6 +8,7 @@
  *     Reshape(Reshape(x, a), b)      ->  Reshape(x, b)
  *         either may be Flatten, Squeeze or Unsqueeze as well; x itself where that is its shape
  *     Where(Not(c), x, y)            ->  Where(c, y, x)
+ *     Concat(Concat(x, y), z)        ->  Concat(x, y, z)
  *     MatMul(Cast(Transpose(x)), y)  ->  MatMul(Transpose(Cast(x)), y)
  *         where ONNX Runtime does not survive the former; or y with as many axes as x */
 #include "tidy/internal.h"
@@ -226,6 +227,84 @@ static bool join_not(Rewrite *rw, Node *n)
 bool pass_nots(Graph *g, const TidyOptions *o)
 {
     return !graph_has(g, "Not") || rewrite(g, o, join_not, NULL);
+}
+
+/* ---- Concat of Concats ---- */
+
+/* The axis along which a Concat joins; -1: its rank is not known. */
+static int64_t joined_axis(const Node *n)
+{
+    int64_t axis = node_int(n, "axis", 0);
+    int rank = ox_rank(n->out[0]);
+    return rank < 0 ? -1 : axis + (axis < 0 ? rank : 0);
+}
+
+/* The Concat along the same axis that makes input i of n, and of which nothing else reads; NULL:
+ * it is something else. */
+static Node *inner_concat(const Rewrite *rw, const Node *n, int i)
+{
+    Ox v = n->in[i];
+    Node *inner = made_by(v, "Concat");
+    bool mine = inner && inner->graph == n->graph && used_once(rw, v) && !dim_is_origin(v);
+    return mine && joined_axis(inner) == joined_axis(n) && joined_axis(n) >= 0 ? inner : NULL;
+}
+
+/* Notes the Concats that are parts of others: only the outermost one is made anew. */
+static void note_inner(Rewrite *rw, const Graph *g)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                note_inner(rw, n->attr[k].g);
+        for (int k = 0; node_is(n, "Concat") && k < n->n_in; k++) {
+            Node *inner = inner_concat(rw, n, k);
+            if (inner)
+                map_put(rw->cx, rw->arg, inner, inner);
+        }
+    }
+}
+
+/* A Concat of which the inputs are gone through. */
+typedef struct Opened {
+    const Node *node;
+    int next;
+} Opened;
+
+/* Joins the inputs of n with those of the Concats inside it, in their order; a list of them grows
+ * once, however deep they lie. */
+static bool join_concat(Rewrite *rw, Node *n)
+{
+    Ctx *cx = rw->cx;
+    VEC(Opened) way = { 0 };
+    VEC(Ox) parts = { 0 };
+    if (!node_is(n, "Concat") || map_find(rw->arg, n))
+        return true;
+    vec_push(cx, &way, ((Opened){ n, 0 }));
+    while (way.n && !ctx_failed(cx)) {
+        Opened *last = &way.at[way.n - 1];
+        if (last->next == last->node->n_in) {
+            way.n--;
+            continue;
+        }
+        int i = last->next++;
+        Node *inner = inner_concat(rw, last->node, i);
+        if (inner && map_find(rw->arg, inner))
+            vec_push(cx, &way, ((Opened){ inner, 0 }));
+        else
+            vec_push(cx, &parts, last->node->in[i]);
+    }
+    if (parts.n == (size_t)n->n_in || ctx_failed(cx))
+        return !ctx_failed(cx);
+    Ox y = ox_make(n->graph, "Concat", (OxList)LIST(parts), n->attr, (size_t)n->n_attr);
+    if (ox_ok(y) && same_shape(cx, y, n->out[0]))
+        replace(rw, n->out[0], y);
+    return ox_ok(y);
+}
+
+bool pass_concats(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Concat") || rewrite_planned(g, o, note_inner, join_concat, &(Map){ 0 });
 }
 
 /* Exact, as IEEE has x + -y and x - y. Gradients are full of these: of a - b, a / b, cos(a). */

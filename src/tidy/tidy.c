@@ -47,6 +47,7 @@ const Pass tidy_passes[] = {
       "compute what depends on weights only when the file is written" },
     { "drop-masks", pass_masks,
       "remove masks that let everything pass: Softmax(x + 0), y * 1, Where(true, x, y)" },
+    { "join-concats", pass_concats, "Concat(Concat(x, y), z) -> Concat(x, y, z)" },
     { "drop-dead", pass_dead, "remove nodes that the passes have left without a use" },
     { "fuse-scales", pass_scales,
       "Mul(Conv(x, w, b), s) -> Conv(x, w*s, b*s); a summand, a border of zeros, MatMul and Gemm "
