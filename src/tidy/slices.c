@@ -111,41 +111,78 @@ static bool span_of_gather(const Node *n, Span *s)
     return s->start >= 0 && s->start < whole;
 }
 
-/* An input of a Concat in which the whole span lies. */
-static bool into_part(const Node *n, Span *s)
+/* What the pass has met so far. */
+typedef struct Met {
+    Map splits; /* value -> the last Split of it */
+    Map fixed;  /* values that nodes make of constants alone */
+    Map parts;  /* Concat or Split -> its Parts */
+} Met;
+
+/* Where the inputs of a Concat, or the outputs of a Split, end along its axis: the first n of them,
+ * whose sizes are known. */
+typedef struct Parts {
+    int axis, n;
+    int64_t *end;
+} Parts;
+
+/* NULL without memory. */
+static const Parts *parts_of(Rewrite *rw, const Node *n)
 {
+    Met *met = rw->arg;
+    Parts *p = map_get(&met->parts, n);
+    if (p)
+        return p;
+    bool joins = node_is(n, "Concat");
+    Ox *part = joins ? n->in : n->out;
+    int count = joins ? n->n_in : n->n_out;
+    int axis = (int)node_int(n, "axis", 0);
     int64_t size;
-    int64_t axis = node_int(n, "axis", 0);
-    if (axis + (axis < 0 ? ox_rank(n->out[0]) : 0) != s->axis)
-        return false;
-    int64_t from = s->start;
-    for (int i = 0; i < n->n_in && axis_size(n->in[i], s->axis, &size); i++) {
-        if (from < size) {
-            bool within = s->size <= size - from;
-            if (within)
-                *s = (Span){ n->in[i], s->axis, from, s->size };
-            return within;
-        }
-        from -= size;
+    p = new(rw->cx, Parts);
+    *p = (Parts){ .axis = axis + (axis < 0 ? ox_rank(n->out[0]) : 0) };
+    p->end = new_array(rw->cx, int64_t, (size_t)count);
+    if (!p->end)
+        return NULL;
+    for (int i = 0; i < count && p->axis >= 0 && axis_size(part[i], p->axis, &size); i++, p->n++)
+        p->end[i] = size + (i ? p->end[i - 1] : 0);
+    map_put(rw->cx, &met->parts, n, p);
+    return p;
+}
+
+static int64_t part_start(const Parts *p, int i) { return i ? p->end[i - 1] : 0; }
+
+/* The part in which a place lies; -1: that is not known. */
+static int part_at(const Parts *p, int64_t at)
+{
+    int low = 0;
+    int high = p->n;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (p->end[middle] > at)
+            high = middle;
+        else
+            low = middle + 1;
     }
-    return false;
+    return low < p->n ? low : -1;
+}
+
+/* An input of a Concat in which the whole span lies. */
+static bool into_part(Rewrite *rw, const Node *n, Span *s)
+{
+    const Parts *p = parts_of(rw, n);
+    int i = p && p->axis == s->axis ? part_at(p, s->start) : -1;
+    if (i < 0 || s->size > p->end[i] - s->start)
+        return false;
+    *s = (Span){ n->in[i], s->axis, s->start - part_start(p, i), s->size };
+    return true;
 }
 
 /* Where the output of a Split lies in what is split. */
-static bool out_of_split(Ox v, Span *s)
+static bool out_of_split(Rewrite *rw, Ox v, Span *s)
 {
-    const Node *n = v->node;
-    int64_t size;
-    int64_t from = 0;
-    int64_t axis = node_int(n, "axis", 0);
-    if (axis + (axis < 0 ? ox_rank(v) : 0) != s->axis)
+    const Parts *p = parts_of(rw, v->node);
+    if (!p || p->axis != s->axis || v->out > p->n)
         return false;
-    for (int i = 0; i < v->out; i++) {
-        if (!axis_size(n->out[i], s->axis, &size))
-            return false;
-        from += size;
-    }
-    *s = (Span){ n->in[0], s->axis, from + s->start, s->size };
+    *s = (Span){ v->node->in[0], s->axis, part_start(p, v->out) + s->start, s->size };
     return true;
 }
 
@@ -165,23 +202,17 @@ static bool is_all(const Span *s)
 }
 
 /* What the span is read from, as a span of it; false: it is made there. */
-static bool source_of(Span *s)
+static bool source_of(Rewrite *rw, Span *s)
 {
     const Node *n = s->of->kind == OX_NODE && s->of->node->op ? s->of->node : NULL;
     if (!n)
         return false;
     if (node_is(n, "Concat"))
-        return into_part(n, s);
+        return into_part(rw, n, s);
     if (node_is(n, "Split"))
-        return out_of_split(s->of, s);
+        return out_of_split(rw, s->of, s);
     return node_is(n, "Slice") && out_of_slice(n, s);
 }
-
-/* What the pass has met so far. */
-typedef struct Met {
-    Map splits; /* value -> the last Split of it */
-    Map fixed;  /* values that nodes make of constants alone */
-} Met;
 
 static bool is_fixed(const Rewrite *rw, Ox v)
 {
@@ -190,11 +221,12 @@ static bool is_fixed(const Rewrite *rw, Ox v)
 
 /* Follows s as far back as it goes. Has it moved? Not to a slice of what is fixed: fold-weights
  * would write each of them. */
-static bool follow(const Rewrite *rw, Span *s)
+static bool follow(Rewrite *rw, Span *s)
 {
     Span next = *s;
     int steps = 0;
-    while (steps < MOST_STEPS && source_of(&next) && (!is_fixed(rw, next.of) || is_all(&next))) {
+    while (steps < MOST_STEPS && source_of(rw, &next) &&
+           (!is_fixed(rw, next.of) || is_all(&next))) {
         *s = next;
         steps++;
     }
@@ -214,17 +246,13 @@ static void meet(Rewrite *rw, const Node *n)
 }
 
 /* The output of a Split that is the span; NULL: there is none. */
-static Ox split_output(const Rewrite *rw, const Graph *g, const Span *s)
+static Ox split_output(Rewrite *rw, const Graph *g, const Span *s)
 {
     const Node *n = map_get(&((const Met *)rw->arg)->splits, s->of);
-    if (!n || !graph_sees(g, n->out[0]))
-        return NULL;
-    for (int i = 0; i < n->n_out; i++) {
-        Span at = { n->out[i], s->axis, 0, s->size };
-        if (is_all(&at) && out_of_split(n->out[i], &at) && at.start == s->start)
-            return n->out[i];
-    }
-    return NULL;
+    const Parts *p = n && graph_sees(g, n->out[0]) ? parts_of(rw, n) : NULL;
+    int i = p && p->axis == s->axis ? part_at(p, s->start) : -1;
+    bool same = i >= 0 && part_start(p, i) == s->start && p->end[i] == s->start + s->size;
+    return same ? n->out[i] : NULL;
 }
 
 /* The span as a value of g; NULL: it would be a new Slice of what n reads already. */
