@@ -139,6 +139,7 @@ bool pass_unsqueezes(Graph *g, const TidyOptions *o);
 bool pass_views(Graph *g, const TidyOptions *o);
 bool pass_linears(Graph *g, const TidyOptions *o);
 bool pass_slices(Graph *g, const TidyOptions *o);
+bool pass_sources(Graph *g, const TidyOptions *o);
 bool pass_nots(Graph *g, const TidyOptions *o);
 bool pass_concats(Graph *g, const TidyOptions *o);
 bool pass_negs(Graph *g, const TidyOptions *o);

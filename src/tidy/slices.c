@@ -60,6 +60,11 @@ static bool join_slice(Rewrite *rw, Node *n)
     return ox_ok(y);
 }
 
+bool pass_slices(Graph *g, const TidyOptions *o)
+{
+    return !graph_has(g, "Slice") || rewrite(g, o, join_slice, NULL);
+}
+
 /* ---- a span of one axis ---- */
 
 /* `size` items of `of`, next to each other along `axis` from `start` on. */
@@ -296,17 +301,16 @@ static bool read_from_source(Rewrite *rw, Node *n)
     meet(rw, n);
     bool place = span_of_gather(n, &s);
     if (!place && !span_of_slice(n, &s))
-        return join_slice(rw, n);
+        return true;
     bool moved = follow(rw, &s);
     Ox y = place ? place_value(n->graph, &s, moved) : span_value(rw, n->graph, &s, moved);
-    if (!y)
-        return join_slice(rw, n);
-    if (ox_ok(y) && same_shape(rw->cx, y, n->out[0]))
+    if (y && ox_ok(y) && same_shape(rw->cx, y, n->out[0]))
         replace(rw, n->out[0], y);
-    return ox_ok(y);
+    return !y || ox_ok(y);
 }
 
-bool pass_slices(Graph *g, const TidyOptions *o)
+/* Behind find-operators, which looks for slices of slices. */
+bool pass_sources(Graph *g, const TidyOptions *o)
 {
     bool parts = graph_has(g, "Slice") || (graph_has(g, "Gather") && graph_has(g, "Concat"));
     return !parts || rewrite(g, o, read_from_source, &(Met){ 0 });

@@ -25,8 +25,7 @@ const Pass tidy_passes[] = {
     { "join-reshapes", pass_reshapes,
       "Reshape(Reshape(x, a), b) -> Reshape(x, b); Squeeze, Unsqueeze and Flatten where the shape "
       "is constant" },
-    { "join-slices", pass_slices,
-      "Slice(Slice(x, ..), ..) -> Slice(x, ..); Slice(Concat(.., y, ..)) -> y, or Slice(y)" },
+    { "join-slices", pass_slices, "Slice(Slice(x, ..), ..) -> Slice(x, ..) of different axes" },
     { "join-nots", pass_nots, "Where(Not(c), x, y) -> Where(c, y, x)" },
     { "find-operators", pass_find,
       "one operator where the program has written out its parts (find.rules)" },
@@ -34,6 +33,8 @@ const Pass tidy_passes[] = {
       "Attention(q, k, v) of keys and values whose heads were repeated -> of those heads" },
     { "join-caches", pass_caches,
       "Attention(q, Concat(past, k), ..) -> Attention(q, k, .., past), which gives the cache too" },
+    { "read-sources", pass_sources,
+      "Slice(Concat(.., y, ..)) -> y, or Slice(y); Slice(Split(x)) -> Slice(x)" },
     { "drop-expands", pass_expands,
       "Add(x, Expand(y)) -> Add(x, y) where x and y alone give that shape" },
     { "fuse-conv-bn", pass_conv_bn,

@@ -75,6 +75,15 @@ class Graph:
         return given and set(given) <= self.constants and small and not shared and node.op_type not in ("Identity", "DequantizeLinear")
 
 
+    def places(self, node):
+        """An embedding of known positions that is added to one of words: ONNX Runtime's tools fuse the two with their norm."""
+        if node.op_type != "Gather":
+            return False
+        sums = [n for n in self.nodes if n.op_type == "Add" and node.output[0] in n.input]
+        others = [self.maker.get(i) for n in sums for i in n.input if i != node.output[0]]
+        return any(o is not None and o.op_type == "Gather" and o.input[1] not in self.constants for o in others)
+
+
 def leftovers(graph):
     """What a model whose sizes are all known has no use for: nodes that compute sizes, sequences, casts, views and identities that change nothing,
     pairs of views or turns that one would say, what is made of constants, nodes that nobody uses. An Identity may give an input, or a value
@@ -93,7 +102,7 @@ def leftovers(graph):
             yield "%s %s after another" % (n.op_type, n.name)
         if n.op_type == "Add" and g.before(n, ("MatMul",)) and len(g.shapes[n.output[0]]) == 2 and n.input[1] in g.constants:
             yield "%s %s is a Gemm's" % (n.op_type, n.name)
-        if g.folds(n):
+        if g.folds(n) and not g.places(n):
             yield "%s %s of constants" % (n.op_type, n.name)
         if not any(g.uses[o] for o in n.output):
             yield "%s %s has no use" % (n.op_type, n.name)
