@@ -232,11 +232,10 @@ bool pass_nots(Graph *g, const TidyOptions *o)
 /* ---- Concat of Concats ---- */
 
 /* The axis along which a Concat joins; -1: its rank is not known. */
-static int64_t joined_axis(const Node *n)
+static int joined_axis(const Node *n)
 {
-    int64_t axis = node_int(n, "axis", 0);
     int rank = ox_rank(n->out[0]);
-    return rank < 0 ? -1 : axis + (axis < 0 ? rank : 0);
+    return rank < 0 ? -1 : node_axis(n, rank);
 }
 
 /* The Concat along the same axis that makes input i of n, and of which nothing else reads; NULL:
@@ -249,21 +248,18 @@ static Node *inner_concat(const Rewrite *rw, const Node *n, int i)
     return mine && joined_axis(inner) == joined_axis(n) && joined_axis(n) >= 0 ? inner : NULL;
 }
 
-/* Notes the Concats that are parts of others: only the outermost one is made anew. */
-static void note_inner(Rewrite *rw, const Graph *g)
+static void note_inner_of(void *arg, const Node *n)
 {
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_attr; k++)
-            if (n->attr[k].kind == ATTR_GRAPH)
-                note_inner(rw, n->attr[k].g);
-        for (int k = 0; node_is(n, "Concat") && k < n->n_in; k++) {
-            Node *inner = inner_concat(rw, n, k);
-            if (inner)
-                map_put(rw->cx, rw->arg, inner, inner);
-        }
+    Rewrite *rw = arg;
+    for (int i = 0; node_is(n, "Concat") && i < n->n_in; i++) {
+        Node *inner = inner_concat(rw, n, i);
+        if (inner)
+            map_put(rw->cx, rw->arg, inner, inner);
     }
 }
+
+/* Notes the Concats that are parts of others: only the outermost one is made anew. */
+static void note_inner(Rewrite *rw, const Graph *g) { each_node(g, note_inner_of, rw); }
 
 /* A Concat of which the inputs are gone through. */
 typedef struct Opened {

@@ -40,6 +40,8 @@ MUST_USE bool rewrite_weights(Graph *g, const TidyOptions *o, StepFn step, void 
 /* Is there such a node, in g or a graph inside it? A pass that would find none need not build the
  * list anew. */
 bool graph_has(const Graph *g, const char *op);
+/* Calls see() for each node of g, those of the graphs inside a node before it. */
+void each_node(const Graph *g, void (*see)(void *arg, const Node *n), void *arg);
 /* The value that stands in v's place by now. */
 Ox current(const Rewrite *rw, Ox v);
 /* Have outputs of n been replaced, and among them all that are used? */
@@ -55,6 +57,13 @@ static inline bool used_once(const Rewrite *rw, Ox v) { return uses_of(rw, v) ==
 Node *made_by(Ox v, const char *op);
 bool is_one_of(const Node *n, const char *const *ops, size_t count);
 static inline Ox in_of(const Node *n, int i) { return i < n->n_in ? n->in[i] : NULL; }
+/* The axis that n names, 0 unless it does, of a value of that rank, from the front; negative where
+ * the rank is not known and n counts from the end. */
+static inline int node_axis(const Node *n, int rank)
+{
+    int axis = (int)node_int(n, "axis", 0);
+    return axis + (axis < 0 ? rank : 0);
+}
 bool is_const(Ox v);                  /* a constant, and there */
 bool same_shape(Ctx *cx, Ox a, Ox b); /* and type */
 bool is_reshape(const Node *n);       /* Reshape, Flatten, Squeeze, Unsqueeze */

@@ -228,6 +228,17 @@ static bool has_op(const Graph *g, const OnnxOp *op)
 
 bool graph_has(const Graph *g, const char *op) { return has_op(g, onnx_op(g->cx, op)); }
 
+void each_node(const Graph *g, void (*see)(void *arg, const Node *n), void *arg)
+{
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const Node *n = g->nodes.at[i];
+        for (int k = 0; k < n->n_attr; k++)
+            if (n->attr[k].kind == ATTR_GRAPH)
+                each_node(n->attr[k].g, see, arg);
+        see(arg, n);
+    }
+}
+
 bool rewrite(Graph *g, const TidyOptions *o, StepFn step, void *arg)
 {
     return run(g, &(Rewrite){ .cx = g->cx, .o = o, .step = step, .arg = arg });

@@ -107,8 +107,7 @@ static bool span_of_gather(const Node *n, Span *s)
         !ox_known_ints(n->graph, n->in[1], &at, &count))
         return false;
     s->of = n->in[0];
-    s->axis = (int)node_int(n, "axis", 0);
-    s->axis += s->axis < 0 ? ox_rank(s->of) : 0;
+    s->axis = node_axis(n, ox_rank(s->of));
     if (!axis_size(s->of, s->axis, &whole))
         return false;
     s->start = at[0] < 0 ? at[0] + whole : at[0];
@@ -140,10 +139,9 @@ static const Parts *parts_of(Rewrite *rw, const Node *n)
     bool joins = node_is(n, "Concat");
     Ox *part = joins ? n->in : n->out;
     int count = joins ? n->n_in : n->n_out;
-    int axis = (int)node_int(n, "axis", 0);
     int64_t size;
     p = new(rw->cx, Parts);
-    *p = (Parts){ .axis = axis + (axis < 0 ? ox_rank(n->out[0]) : 0) };
+    *p = (Parts){ .axis = node_axis(n, ox_rank(n->out[0])) };
     p->end = new_array(rw->cx, int64_t, (size_t)count);
     if (!p->end)
         return NULL;

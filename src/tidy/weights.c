@@ -71,8 +71,7 @@ static bool gathers_one(const Node *n, int64_t *axis, int64_t *at)
         !ox_known_ints(n->graph, n->in[1], &index, &count) || count != 1)
         return false;
     const Const *k = n->in[0]->k;
-    *axis = node_int(n, "axis", 0);
-    *axis += *axis < 0 ? k->rank : 0;
+    *axis = node_axis(n, k->rank);
     *at = index[0] < 0 ? index[0] + k->dims[*axis] : index[0];
     return *at >= 0 && *at < k->dims[*axis];
 }
@@ -550,11 +549,11 @@ static bool fold_weight(Rewrite *rw, Node *n)
     return !ctx_failed(rw->cx);
 }
 
-static void count_part(Ctx *cx, Waiting *w, const Node *n)
+static void count_part(Waiting *w, const Node *n)
 {
     int64_t axis, at;
     if (gathers_one(n, &axis, &at))
-        map_put(cx, &w->parts, n->in[0]->k,
+        map_put(n->graph->cx, &w->parts, n->in[0]->k,
                 (void *)((uintptr_t)map_get(&w->parts, n->in[0]->k) + 1));
 }
 
@@ -567,8 +566,9 @@ static Node *embedding(Ox v)
 }
 
 /* norm(Add(Gather(words, ids), Gather(table, positions))) */
-static void note_embeddings(Ctx *cx, Waiting *w, const Node *n)
+static void note_embeddings(Waiting *w, const Node *n)
 {
+    Ctx *cx = n->graph->cx;
     bool norm = node_is(n, "LayerNormalization") || node_is(n, "RMSNormalization");
     const Node *sum = norm ? made_by(n->in[0], "Add") : NULL;
     const Node *a = sum ? embedding(sum->in[0]) : NULL;
@@ -579,22 +579,16 @@ static void note_embeddings(Ctx *cx, Waiting *w, const Node *n)
     map_put(cx, &w->beside, b->out[0], a->in[1]);
 }
 
-static void look_ahead(Waiting *w, const Graph *g)
+static void look_at(void *waiting, const Node *n)
 {
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_attr; k++)
-            if (n->attr[k].kind == ATTR_GRAPH)
-                look_ahead(w, n->attr[k].g);
-        count_part(g->cx, w, n);
-        note_embeddings(g->cx, w, n);
-    }
+    count_part(waiting, n);
+    note_embeddings(waiting, n);
 }
 
 bool pass_weights(Graph *g, const TidyOptions *o)
 {
     Waiting w = { 0 };
-    look_ahead(&w, g);
+    each_node(g, look_at, &w);
     if (!rewrite_weights(g, o, fold_weight, &w))
         return false;
     return w.costs.n == 0 || (pass_dead(g, o) && fold_groups(g, o, &w.costs));

@@ -420,20 +420,17 @@ static bool note_angle(Rewrite *rw, Ox v, int depth)
     return is;
 }
 
-/* What is known of nodes before any of them changes. */
-static void look_ahead(Rewrite *rw, const Graph *g)
+static void look_at(void *arg, const Node *n)
 {
-    for (size_t i = 0; i < g->nodes.n; i++) {
-        const Node *n = g->nodes.at[i];
-        for (int k = 0; k < n->n_attr; k++)
-            if (n->attr[k].kind == ATTR_GRAPH)
-                look_ahead(rw, n->attr[k].g);
-        if (norm_of_large(rw, n))
-            note_overflows(rw, n->in[0]);
-        if ((node_is(n, "Sin") || node_is(n, "Cos")) && note_angle(rw, n->in[0], MOST_BEFORE))
-            map_put(rw->cx, &halves_of(rw)->angles, n, NULL);
-    }
+    Rewrite *rw = arg;
+    if (norm_of_large(rw, n))
+        note_overflows(rw, n->in[0]);
+    if ((node_is(n, "Sin") || node_is(n, "Cos")) && note_angle(rw, n->in[0], MOST_BEFORE))
+        map_put(rw->cx, &halves_of(rw)->angles, n, NULL);
 }
+
+/* What is known of nodes before any of them changes. */
+static void look_ahead(Rewrite *rw, const Graph *g) { each_node(g, look_at, rw); }
 
 /* ---- one node ---- */
 
