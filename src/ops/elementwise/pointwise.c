@@ -791,24 +791,32 @@ static Ox lower_hardtanh(Op *op)
     return ox(op, "Clip", x, least, most);
 }
 
-/* In evaluation the slope is the middle of its range; in training it is drawn for each element. */
+/* A slope for each element of x, drawn between low and high. */
+static Ox drawn_slopes(Op *op, Ox x, double low, double high)
+{
+    const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
+    bool wide = ox_dtype(x) == DT_BFLOAT16; /* which ONNX does not draw */
+    Ox like = wide ? ox_cast(op->g, x, DT_FLOAT) : x;
+    Ox slope = ox_make(op->g, "RandomUniformLike", INPUTS(like), range, 2);
+    return ox_cast(op->g, slope, ox_dtype(x));
+}
+
+/* In evaluation the slope is the middle of its range; in training it is drawn for each element. A
+ * LeakyRelu holds its slope as a float32. */
 static Ox lower_rrelu(Op *op)
 {
     Ox x = arg(op, "self");
     double low = arg_float(op, "lower");
     double high = arg_float(op, "upper");
+    double middle = (low + high) / 2;
+    bool drawn = arg_bool(op, "training");
     if (!ox_ok(x))
         return POISON;
-    if (!arg_bool(op, "training"))
-        return ox_with(op, "LeakyRelu", INPUTS(x), FLOAT("alpha", (low + high) / 2));
-    const Attr range[] = { FLOAT("low", low), FLOAT("high", high) };
-    bool wide = ox_dtype(x) == DT_BFLOAT16; /* which ONNX does not draw */
-    Ox slope = ox_make(op->g, "RandomUniformLike", INPUTS(wide ? ox_cast(op->g, x, DT_FLOAT) : x),
-                       range, 2);
-    slope = ox_cast(op->g, slope, ox_dtype(x));
+    if (!drawn && ox_dtype(x) != DT_DOUBLE)
+        return ox_with(op, "LeakyRelu", INPUTS(x), FLOAT("alpha", middle));
+    Ox slope = drawn ? drawn_slopes(op, x, low, high) : number_like(op, middle, x);
     Ox negative = ox(op, "Less", x, number_like(op, 0, x));
-    Ox scaled = ox(op, "Mul", x, slope);
-    return ox(op, "Where", negative, scaled, x);
+    return ox(op, "Where", negative, ox(op, "Mul", x, slope), x);
 }
 
 static Value lower_log_sigmoid_forward(Op *op)
