@@ -330,6 +330,27 @@ static void the_square_in_a_norm_of_doubles_is_a_product(void **state)
     }
 }
 
+/* ONNX Runtime has kernels of them for float32 alone. */
+static void slopes_of_doubles_are_a_choice(void **state)
+{
+    static const struct {
+        bool ort;
+        DType of;
+        const char *want;
+    } cases[] = {
+        { true, DT_FLOAT, "PRelu LeakyRelu" },
+        { true, DT_DOUBLE, "Less Mul Where Less Mul Where" },
+        { false, DT_DOUBLE, "PRelu LeakyRelu" },
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        Graph *g = graph_of(*state);
+        Ox x = input(g, "x", cases[i].of, 2);
+        Ox y = ox_g(g, "PRelu", x, input(g, "s", cases[i].of, 1));
+        legalised(g, ox_g_with(g, "LeakyRelu", INPUTS(y), FLOAT("alpha", 0.5)), 13, cases[i].ort);
+        assert_ops(g, cases[i].want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +371,7 @@ int main(void)
         TEST(the_gelu_of_a_number_has_an_axis),
         TEST(the_square_in_a_norm_of_casted_numbers_is_a_product),
         TEST(the_square_in_a_norm_of_doubles_is_a_product),
+        TEST(slopes_of_doubles_are_a_choice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
