@@ -26,6 +26,12 @@ class Unique(nn.Module):
         return torch.unique_consecutive(x, dim=0) + 1
 
 
+class RunsOfAVector(nn.Module):
+    """Torch records an inverse and counts, asked for or not."""
+    def forward(self, x):
+        return torch.unique_consecutive(x, dim=0) + 1, *torch.unique_consecutive(x, return_counts=True, dim=0), *torch.unique_consecutive(x, return_inverse=True, dim=-1)
+
+
 class WeightNorm(nn.Module):
     """Of float16 torch records a norm of float16; it gives one of float32."""
     def forward(self, v):
@@ -33,6 +39,7 @@ class WeightNorm(nn.Module):
 
 
 @pytest.mark.parametrize("module, x", [(Power(True), torch.tensor([True, False])), (Power(False), torch.tensor([True, False])), (Unique(), torch.tensor([[1, 2], [1, 2], [3, 4]])),
+                                       (RunsOfAVector(), torch.tensor([1, 1, 2, 1])),
                                        (WeightNorm(), torch.tensor([[1., 2.], [300., 400.]]).half())])
 def test_what_runs_counts(module, x, tmp_path):
     program = torch.export.export(module, (x,), strict=False)

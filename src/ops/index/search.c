@@ -245,7 +245,7 @@ static Value runs(Op *op, Ox x, int axis, bool flat, bool inverse, bool counts)
 
 /* Along a dim all three results are given, asked for or not; of a vector, only those asked for
  * unless row->datum says all. torch 2.13 records results along a dim in a .pt2 with too many dims
- * and wrong sizes, so that record is not compared. */
+ * and wrong sizes, and of a vector all three, so that record is not compared. */
 static Value lower_unique_consecutive(Op *op)
 {
     Ox x = arg(op, "self");
@@ -269,6 +269,7 @@ static Value lower_unique_consecutive(Op *op)
         return val_poison();
     bool inverse = all || arg_bool(op, "return_inverse");
     bool counts = all || arg_bool(op, "return_counts");
+    op->record_errs |= (inverse ? 0 : RESULT(1)) | (counts ? 0 : RESULT(2));
     return runs(op, list, axis, flat, inverse, counts);
 }
 
