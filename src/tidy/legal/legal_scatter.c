@@ -13,7 +13,12 @@ typedef struct Combined {
     const char *reduce, *with;
     int since;
     Ox neutral;
+    DType of; /* what is reduced; the result is cast back */
 } Combined;
+
+/* Sums and products are there of integers of 32 bits and more; what is cast back has wrapped around
+ * as those of t do. */
+static DType reduced_as(DType t) { return dtype_is_int(t) && dtype_size(t) < 4 ? DT_INT32 : t; }
 
 /* The least (low) or greatest number of type t; NULL for types that do not occur here. */
 static Ox outermost(Graph *g, DType t, bool low)
@@ -36,15 +41,15 @@ static bool combined_as(const Legal *l, const Node *n, Combined *out)
 {
     const char *how = node_str(n, "reduction", "none");
     Graph *g = n->graph;
-    DType t = ox_dtype(n->in[0]);
+    DType t = reduced_as(ox_dtype(n->in[0]));
     if (strcmp(how, "add") == 0)
-        *out = (Combined){ "ReduceSum", "Add", 16, ox_number(g, t, 0) };
+        *out = (Combined){ "ReduceSum", "Add", 16, ox_number(g, t, 0), t };
     else if (strcmp(how, "mul") == 0)
-        *out = (Combined){ "ReduceProd", "Mul", 16, ox_number(g, t, 1) };
+        *out = (Combined){ "ReduceProd", "Mul", 16, ox_number(g, t, 1), t };
     else if (strcmp(how, "max") == 0)
-        *out = (Combined){ "ReduceMax", "Max", 18, outermost(g, t, true) };
+        *out = (Combined){ "ReduceMax", "Max", 18, outermost(g, t, true), t };
     else if (strcmp(how, "min") == 0)
-        *out = (Combined){ "ReduceMin", "Min", 18, outermost(g, t, false) };
+        *out = (Combined){ "ReduceMin", "Min", 18, outermost(g, t, false), t };
     else
         return false;
     return l->target < out->since && out->neutral && t != DT_BOOL;
@@ -77,7 +82,7 @@ static Ox places(Graph *g, Dim size)
  * `axis`. */
 static Ox met(Graph *g, const Combined *c, Ox hot, Ox updates, int64_t axis)
 {
-    Ox kept = ox_g(g, "Where", hot, updates, c->neutral);
+    Ox kept = ox_g(g, "Where", hot, ox_cast(g, updates, c->of), c->neutral);
     return ox_g_with(g, c->reduce, INPUTS(kept, one_axis(g, axis)), INT("keepdims", 0));
 }
 
@@ -93,6 +98,12 @@ static Ox grown_to(Graph *g, Ox x, const Dim *dim, Ox with)
         same &= dim_is(pads[rank + i], 0);
     }
     return same ? x : ox_g(g, "Pad", x, ox_dims(g, pads, 2 * (size_t)rank), with);
+}
+
+/* x and what was met at each of its places. */
+static Ox combined(Graph *g, const Combined *c, Ox x, Ox reduced)
+{
+    return ox_cast(g, ox_g(g, c->with, ox_cast(g, x, c->of), reduced), ox_dtype(x));
 }
 
 static void tell(const Node *n, int since)
@@ -128,7 +139,7 @@ Verdict legal_scatter_elements(Legal *l, Node *n, Ox *out)
     Ox in_order = ox_g_with(g, "Transpose", INPUTS(sums), INT_LIST("perm", perm, (size_t)rank));
     if (!ox_ok(in_order))
         return REFUSED;
-    out[0] = ox_g(g, c.with, x, grown_to(g, in_order, x->type->dim, c.neutral));
+    out[0] = combined(g, &c, x, grown_to(g, in_order, x->type->dim, c.neutral));
     tell(n, c.since);
     return CHANGED;
 }
@@ -332,7 +343,7 @@ Verdict legal_scatter_nd(Legal *l, Node *n, Ox *out)
     Ox sums = met(g, &c, reshaped(g, hot, hot_dims, 2 + rest), values, 0);
     if (!ox_ok(sums))
         return REFUSED;
-    out[0] = ox_g(g, c.with, x, reshaped(g, sums, x->type->dim, rank));
+    out[0] = combined(g, &c, x, reshaped(g, sums, x->type->dim, rank));
     tell(n, c.since);
     return CHANGED;
 }
