@@ -305,7 +305,18 @@ Verdict legal_pool(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
-/* Pad takes integers from 11 on. Before, legal_types.c casts those that a double holds. */
+/* Is `with`, or 0 where it is NULL, a float32 as Pad holds it before 11, and t a float or cast to
+ * one (legal_types.c: those integers that a double holds)? */
+static bool float_pads(Graph *g, DType t, Ox with)
+{
+    double value = 0;
+    if (t == DT_INT64 || (with && !ox_known_scalar(g, with, &value)))
+        return false;
+    return (double)(float)value == value || value != value;
+}
+
+/* Pad has its number as an input, and takes integers, from 11 on. Before, blocks are put beside x
+ * where the number is not one that it holds. */
 Verdict legal_pad(Legal *l, Node *n, Ox *out)
 {
     (void)l;
@@ -316,11 +327,11 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
     const int64_t *pads, *axes = NULL;
     int64_t count, others;
     bool constant = strcmp(node_str(n, "mode", "constant"), "constant") == 0;
-    if (ox_dtype(x) != DT_INT64 || !constant || ox_rank(x) < 0 ||
+    if (!constant || float_pads(g, ox_dtype(x), with) || ox_rank(x) < 0 ||
         !ox_known_ints(g, n->in[1], &pads, &count) ||
         (in_of(n, 3) && !ox_known_ints(g, n->in[3], &axes, &others)))
         return AS_IT_IS;
-    with = with ? ox_g(g, "Reshape", with, ox_ints(g, NULL, 0)) : ox_int(g, 0);
+    with = with ? ox_g(g, "Reshape", with, ox_ints(g, NULL, 0)) : ox_number(g, ox_dtype(x), 0);
     for (int64_t i = 0; i < count; i++) {
         int64_t axis = axes ? axes[i % (count / 2)] : i % (count / 2);
         bool behind = i >= count / 2;
