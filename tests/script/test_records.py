@@ -229,6 +229,21 @@ def test_counts_as_older_torches_record_them(module, x, names, tmp_path):
     oracle.run(out, [([x.numpy()], [y.numpy() for y in (wanted if isinstance(wanted, tuple) else (wanted,))])])
 
 
+class Counted(nn.Module):
+    def forward(self, x):
+        return torch.bincount(x, minlength=2)
+
+
+@pytest.mark.parametrize("opset", [9, 11, 16])
+def test_a_size_of_the_files_is_known_where_it_is_first_made(opset, tmp_path):
+    """At opset 9 the counting itself asks for the size of its result."""
+    x = torch.tensor([4, 1, 1])
+    path, out = tmp_path / "model.pt2", tmp_path / "model.onnx"
+    torch.export.save(torch.export.export(Counted(), (x,), strict=False), str(path))
+    oracle.converted(path, out, "--opset", str(opset))
+    oracle.run(out, [([x.numpy()], [Counted()(x).numpy()])])
+
+
 class Steps(nn.Module):
     def forward(self, x):
         return x + torch.arange(0.5, 5.9, 1.8, dtype=torch.int64)

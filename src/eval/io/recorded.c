@@ -45,8 +45,10 @@ static bool same_number(Eval *ev, Dim ours, Dim theirs, Ox v, int axis)
     if (is_unknown(ev, theirs)) {
         if (!dim_is_fresh(ours) && !dim_has(ours, theirs))
             return dim_define(cx, theirs, ours);
-        if (v)
+        if (v) {
+            dim_origin(cx, ours, &v, &axis); /* that is made no later */
             dim_set_origin(cx, theirs, v, axis);
+        }
     }
     return !dim_has_fresh(cx, ours) || dim_assume(cx, REL_EQ, ours, theirs);
 }
