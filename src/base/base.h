@@ -324,18 +324,20 @@ struct Source {
     SysFile fd;                  /* SRC_FILE */
     Str name;                    /* SRC_FILE: for messages; the name the user gave */
     struct FileWindows *windows; /* SRC_FILE: what lies around the last reads; source.c */
-    const uint8_t *mem; /* SRC_MEMORY; what was computed of a small SRC_RECIPE. Files are never
-                           looked into by a mapping: one that shrinks is an error, not a SIGBUS */
+    const uint8_t *mem; /* SRC_MEMORY; what was computed of a SRC_RECIPE and is kept. Files are
+                           never looked into by a mapping: one that shrinks is an error, not a
+                           SIGBUS */
     uint64_t known;     /* SRC_RECIPE: the first bytes of mem, which were computed */
     Source *inner;
     uint64_t off, packed; /* SRC_DEFLATED: `packed` bytes at `off` of inner */
     RecipeFn recipe;
-    PartFn part;     /* SRC_RECIPE, instead of recipe: any part can be computed by itself */
-    uint32_t unit;   /* .. that begins and ends at a multiple of this */
-    bool computed;   /* SRC_RECIPE: as a whole, once at least */
-    StreamFn stream; /* SRC_STREAM */
-    const void *arg; /* SRC_RECIPE, SRC_STREAM */
-    Source *next;    /* of this context, for ctx_free */
+    PartFn part;        /* SRC_RECIPE, instead of recipe: any part can be computed by itself */
+    uint32_t unit;      /* .. that begins and ends at a multiple of this */
+    bool computed;      /* SRC_RECIPE: as a whole, once at least */
+    Source *next_whole; /* SRC_RECIPE: of cx->wholes */
+    StreamFn stream;    /* SRC_STREAM */
+    const void *arg;    /* SRC_RECIPE, SRC_STREAM */
+    Source *next;       /* of this context, for ctx_free */
 };
 
 typedef struct Bytes {

@@ -28,8 +28,9 @@ enum {
     SPARE = 16 << 20,
     AHEAD = 32,               /* bytes of those that are computed beyond what is asked for */
     COMPUTED = 16 << 10,      /* results of recipes of up to this size are kept .. */
-    COMPUTED_AGAIN = 1 << 20, /* .. of up to this one where they are asked for again .. */
     COMPUTED_MOST = 16 << 20, /* .. as long as all of them are no larger */
+    WHOLES_BYTES = 64 << 20,  /* larger ones that are read in parts are kept up to this sum .. */
+    WHOLES_LEAST = 4,         /* .. and as many of any size: what a node reads */
 }; /* of address space: only what is touched costs memory */
 
 /* n bytes from `at` on of a file, read at once for several readers. */
@@ -419,10 +420,8 @@ static bool compute(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, uint64_
 
 static bool begin_to_keep(Ctx *cx, Source *s)
 {
-    if (s->size > (s->computed ? COMPUTED_AGAIN : COMPUTED) || cx->computed > COMPUTED_MOST) {
-        s->computed |= !s->part;
+    if (s->size > COMPUTED || cx->computed > COMPUTED_MOST)
         return false;
-    }
     keep_begin(cx);
     s->mem = new_array(cx, uint8_t, s->size);
     keep_end(cx);
@@ -431,9 +430,7 @@ static bool begin_to_keep(Ctx *cx, Source *s)
 }
 
 /* A recipe of a few bytes may need a large weight, and several others ask for it (the mean of a
- * weight): it is computed once, and kept. A larger one is kept when it is computed as a whole for
- * the second time, as those that read it part by part would do so for each part, and those that
- * read these in turn for each of theirs.
+ * weight): it is computed once, and kept.
  *
  * Where parts can be computed it is no more than the first `upto` bytes and a few ahead: a variance
  * asks for the mean of one row after the other, and both read the row while it is in the window.
@@ -452,36 +449,106 @@ static bool keep_computed(Ctx *cx, Source *s, uint64_t upto)
     return true;
 }
 
-/* The whole result of a recipe, in room that the caller gives back. */
-static uint8_t *recipe_run(Ctx *cx, const Source *s)
+/* ---- recipes that are computed as a whole ----
+ *
+ * A product of two weights that a tile by tile chain reads 16 KB of would be computed once for each
+ * tile. So what is read in parts but cannot be computed in parts, or is computed a second time, is
+ * kept until others have taken its place: cx->wholes, the last one that was read first. */
+
+static void forget_whole(Source **link)
 {
-    uint8_t *p = room_take(cx, s->size);
-    if (!p) {
-        fail(cx, E_MEMORY, "out of memory: a weight of %llu bytes must be computed whole",
-             (unsigned long long)s->size);
-        return NULL;
-    }
-    if (compute(cx, s, 0, p, s->size))
-        return p;
-    room_give(cx, p, s->size);
-    return NULL;
+    Source *s = *link;
+    *link = s->next_whole;
+    pages_free(MUTABLE(uint8_t, s->mem), 0, (size_t)s->size);
+    s->mem = NULL;
+    s->known = 0;
 }
 
-static bool read_recipe(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
+/* Forgets all behind the first `least`, from where they are together more than `bytes`. */
+static void forget_wholes(Ctx *cx, size_t least, uint64_t bytes)
 {
-    if (keep_computed(cx, MUTABLE(Source, s), at + n)) {
-        memcpy(out, s->mem + at, n);
-        return true;
+    Source **link = &cx->wholes;
+    uint64_t sum = 0;
+    for (size_t i = 0; *link;) {
+        sum += (*link)->size;
+        if (i++ < least || sum <= bytes)
+            link = &(*link)->next_whole;
+        else
+            forget_whole(link);
     }
+}
+
+/* s, which is kept, was read just now. */
+static void move_to_front(Ctx *cx, Source *s)
+{
+    Source **link = &cx->wholes;
+    while (*link && *link != s)
+        link = &(*link)->next_whole;
+    if (!*link)
+        return;
+    *link = s->next_whole;
+    s->next_whole = cx->wholes;
+    cx->wholes = s;
+}
+
+static uint8_t *room_of_whole(Ctx *cx, uint64_t size)
+{
+    if (size > SIZE_MAX || fault_of_size((size_t)size))
+        return NULL;
+    uint8_t *room = pages_new(0, (size_t)size);
+    if (!room && cx->wholes) {
+        forget_wholes(cx, 0, 0);
+        room = pages_new(0, (size_t)size);
+    }
+    return room;
+}
+
+static bool fail_for_whole(Ctx *cx, const Source *s)
+{
+    return fail(cx, E_MEMORY, "out of memory: a weight of %llu bytes must be computed whole",
+                (unsigned long long)s->size);
+}
+
+/* What s is made of may be kept and forgotten while it is computed, so it comes into the list last.
+ */
+static bool keep_whole(Ctx *cx, Source *s)
+{
+    uint8_t *room = room_of_whole(cx, s->size);
+    if (!room)
+        return fail_for_whole(cx, s);
+    if (!compute(cx, s, 0, room, s->size)) {
+        pages_free(room, 0, (size_t)s->size);
+        return false;
+    }
+    s->mem = room;
+    s->known = s->size;
+    s->next_whole = cx->wholes;
+    cx->wholes = s;
+    forget_wholes(cx, WHOLES_LEAST, WHOLES_BYTES);
+    return true;
+}
+
+/* Can these bytes be computed by themselves, without work that is done again for others? */
+static bool computes_alone(Source *s, uint64_t at, size_t n)
+{
+    if (s->part)
+        return (at % s->unit == 0 && n % s->unit == 0) || (at == 0 && n == s->size);
+    bool first = !s->computed;
+    s->computed = true;
+    return first && at == 0 && n == s->size;
+}
+
+static bool read_recipe(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
+{
+    bool kept = keep_computed(cx, s, at + n);
     if (ctx_failed(cx))
         return false;
-    if ((at == 0 && n == s->size) || (s->part && at % s->unit == 0 && n % s->unit == 0))
+    if (!kept && computes_alone(s, at, n))
         return compute(cx, s, at, out, n);
-    uint8_t *all = recipe_run(cx, s);
-    if (!all)
+    if (!kept && !keep_whole(cx, s))
         return false;
-    memcpy(out, all + at, n);
-    room_give(cx, all, s->size);
+    memcpy(out, s->mem + at, n);
+    move_to_front(cx, s);
     return true;
 }
 
@@ -555,6 +622,7 @@ void sources_close(Ctx *cx)
 {
     while (cx->inflate)
         inflate_close(&cx->inflate);
+    forget_wholes(cx, 0, 0);
     for (Source *s = cx->sources; s; s = s->next) {
         if (s->windows && s->windows->large.room)
             pages_free(s->windows->large.room, 0, LARGE_WINDOW);
@@ -674,13 +742,15 @@ static bool copy_by_tiles(Ctx *cx, Sink *s, Bytes b)
     return ok;
 }
 
-static bool copy_recipe(Ctx *cx, Sink *s, Bytes b)
+/* All of a recipe that is computed as a whole, of which nothing is kept. */
+static bool copy_recipe(Ctx *cx, Sink *s, const Source *recipe)
 {
-    uint8_t *all = recipe_run(cx, b.src);
+    uint8_t *all = room_take(cx, recipe->size);
     if (!all)
-        return false;
-    bool ok = sink_write(cx, s, all + b.off, (size_t)b.len);
-    room_give(cx, all, b.src->size);
+        return fail_for_whole(cx, recipe);
+    bool ok = compute(cx, recipe, 0, all, recipe->size) &&
+        sink_write(cx, s, all, (size_t)recipe->size);
+    room_give(cx, all, recipe->size);
     return ok;
 }
 
@@ -712,8 +782,8 @@ bool sink_copy(Ctx *cx, Sink *s, Bytes b)
     switch (b.src->kind) {
     case SRC_MEMORY: return sink_write(cx, s, b.src->mem + b.off, (size_t)b.len);
     case SRC_RECIPE:
-        if (!b.src->part)
-            return copy_recipe(cx, s, b);
+        if (!b.src->part && !b.src->mem && b.len == b.src->size)
+            return copy_recipe(cx, s, b.src);
         break;
     case SRC_STREAM: return copy_stream(cx, s, b);
     case SRC_FILE:

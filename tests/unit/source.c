@@ -408,22 +408,79 @@ static bool count_up(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint64
     return true;
 }
 
-static void a_small_recipe_runs_once(void **state)
+static void a_recipe_that_is_read_in_parts_runs_once(void **state)
 {
     Ctx *cx = *state;
     uint8_t byte;
-    static const struct {
-        uint64_t size;
-        int calls;
-    } cases[] = { { 1 << 10, 1 }, { 1 << 20, 2 }, { 4 << 20, 5 } };
-    for (size_t k = 0; k < COUNT(cases); k++) {
+    static const uint64_t sizes[] = { 1 << 10, 1 << 20, 100 << 20 };
+    for (size_t k = 0; k < COUNT(sizes); k++) {
         int calls = 0;
-        uint64_t size = cases[k].size;
-        Source *s = source_recipe(cx, fill_and_count, &calls, size);
+        Source *s = source_recipe(cx, fill_and_count, &calls, sizes[k]);
         for (uint64_t i = 0; i < 5; i++)
-            assert_true(bytes_read(cx, (Bytes){ s, 0, size }, 7 * i, &byte, 1) && byte == 3);
-        assert_int_equal(calls, cases[k].calls);
+            assert_true(bytes_read(cx, (Bytes){ s, 0, sizes[k] }, 7 * i, &byte, 1) && byte == 3);
+        assert_int_equal(calls, 1);
     }
+}
+
+static void a_recipe_that_is_read_whole_again_is_kept(void **state)
+{
+    Ctx *cx = *state;
+    enum { SIZE = 2 << 20 };
+    uint8_t *all = malloc(SIZE);
+    int calls = 0;
+    Source *s = source_recipe(cx, fill_and_count, &calls, SIZE);
+    for (int i = 0; i < 5; i++)
+        assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, 0, all, SIZE) && all[SIZE - 1] == 3);
+    assert_int_equal(calls, 2);
+    free(all);
+}
+
+/* Four large ones, each read in turn, are computed once; a fifth takes the place of the one that
+ * was not read for longest. */
+static void few_large_recipes_are_kept(void **state)
+{
+    Ctx *cx = *state;
+    enum { N = 5, SIZE = 40 << 20 };
+    Source *s[N];
+    int calls[N] = { 0 };
+    uint8_t byte;
+    for (int i = 0; i < N; i++)
+        s[i] = source_recipe(cx, fill_and_count, &calls[i], SIZE);
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < 4; i++)
+            assert_true(bytes_read(cx, (Bytes){ s[i], 0, SIZE }, (uint64_t)turn, &byte, 1));
+    assert_true(bytes_read(cx, (Bytes){ s[0], 0, SIZE }, 0, &byte, 1));
+    assert_true(bytes_read(cx, (Bytes){ s[4], 0, SIZE }, 0, &byte, 1));
+    for (int i = 0; i < N; i++)
+        assert_int_equal(calls[i], 1);
+    assert_true(bytes_read(cx, (Bytes){ s[0], 0, SIZE }, 0, &byte, 1));
+    assert_true(bytes_read(cx, (Bytes){ s[1], 0, SIZE }, 0, &byte, 1));
+    assert_int_equal(calls[0], 1);
+    assert_int_equal(calls[1], 2);
+}
+
+/* Adds up in *user what it is given. */
+static bool add_up(void *user, const void *p, size_t n)
+{
+    uint64_t *sum = user;
+    for (size_t i = 0; i < n; i++)
+        *sum += ((const uint8_t *)p)[i];
+    return true;
+}
+
+/* A piece of a recipe as a weight of its own, and the next piece: it is not computed for each. */
+static void pieces_of_a_recipe_are_written_of_one_run(void **state)
+{
+    Ctx *cx = *state;
+    enum { N = 8, SIZE = 2 << 20 };
+    int calls = 0;
+    Source *s = source_recipe(cx, fill_and_count, &calls, N * SIZE);
+    uint64_t sum = 0;
+    Sink sink = { .fd = SYS_NONE, .write = add_up, .user = &sum };
+    for (uint64_t i = 0; i < N; i++)
+        assert_true(sink_copy(cx, &sink, (Bytes){ s, i * SIZE, SIZE }));
+    assert_int_equal(calls, 1);
+    assert_int_equal(sum, 3 * N * SIZE);
 }
 
 static void a_part_is_computed_alone(void **state)
@@ -469,7 +526,10 @@ int main(void)
         TEST(small_reads_give_the_bytes_of_their_place),
         TEST(readers_side_by_side_share_what_they_read),
         TEST(what_is_not_a_file_is_named),
-        TEST(a_small_recipe_runs_once),
+        TEST(a_recipe_that_is_read_in_parts_runs_once),
+        TEST(a_recipe_that_is_read_whole_again_is_kept),
+        TEST(few_large_recipes_are_kept),
+        TEST(pieces_of_a_recipe_are_written_of_one_run),
         TEST(a_part_is_computed_alone),
         TEST(small_parts_are_computed_as_far_as_they_are_asked_for),
         TEST(what_is_written_is_told_by_its_bytes),
