@@ -475,27 +475,40 @@ static bool fold_constant_of_shape(Fold *f)
     return at != NULL;
 }
 
+static void range_of_reals(Fold *f)
+{
+    DType t = f->out->dtype;
+    double start, delta;
+    load_reals(t, f->in[0].at, 1, 1, &start);
+    load_reals(t, f->in[2].at, 1, 1, &delta);
+    for (int64_t i = 0; i < f->out->numel; i++) {
+        double item = start + (double)i * delta;
+        store_reals(t, item_ptr(f->out, i), 1, &item);
+    }
+}
+
+static void range_of_ints(Fold *f)
+{
+    DType t = f->out->dtype;
+    int64_t start, delta;
+    load_ints(t, f->in[0].at, 1, 1, &start);
+    load_ints(t, f->in[2].at, 1, 1, &delta);
+    for (int64_t i = 0; i < f->out->numel; i++) {
+        int64_t item = (int64_t)((uint64_t)start + (uint64_t)i * (uint64_t)delta);
+        store_ints(t, item_ptr(f->out, i), 1, &item);
+    }
+}
+
 /* start + i * delta, which is not the same as adding delta again and again: reals are rounded
  * once. */
 static bool fold_range(Fold *f)
 {
-    DType t = f->out->dtype;
-    for (int64_t i = 0; i < f->out->numel; i++)
-        if (num_kind(t) == NUM_REAL) {
-            double start, delta;
-            load_reals(t, f->in[0].at, 1, 1, &start);
-            load_reals(t, f->in[2].at, 1, 1, &delta);
-            start += (double)i * delta;
-            store_reals(t, item_ptr(f->out, i), 1, &start);
-        } else if (num_kind(t) == NUM_INT) {
-            int64_t start, delta;
-            load_ints(t, f->in[0].at, 1, 1, &start);
-            load_ints(t, f->in[2].at, 1, 1, &delta);
-            start = (int64_t)((uint64_t)start + (uint64_t)i * (uint64_t)delta);
-            store_ints(t, item_ptr(f->out, i), 1, &start);
-        } else
-            return false;
-    return true;
+    NumKind kind = num_kind(f->out->dtype);
+    if (kind == NUM_REAL)
+        range_of_reals(f);
+    else if (kind == NUM_INT)
+        range_of_ints(f);
+    return kind == NUM_REAL || kind == NUM_INT;
 }
 
 /* Trilu(x, k?): zero above (lower) or below (upper, the default) diagonal k of each matrix. */
