@@ -214,6 +214,20 @@ static void channels_that_differ_are_an_error(void **state)
         strstr(((Ctx *)*state)->error.text->s, "to have 3 channels, but got 4 channels instead"));
 }
 
+static void a_number_has_no_axis_to_be_normalised(void **state)
+{
+    static const char *const names[] = { "LayerNormalization", "RMSNormalization" };
+    for (size_t i = 0; i < COUNT(names); i++) {
+        Ctx *cx = ctx_new();
+        Graph *g = graph_of(cx);
+        Ox y = ox_g(g, names[i], input(g, "x", DT_FLOAT, ""), input(g, "w", DT_FLOAT, ""));
+        assert_ptr_equal(y, POISON);
+        assert_non_null(strstr(cx->error.text->s, "axis -1 is out of range for rank 0"));
+        ctx_free(cx);
+    }
+    (void)state;
+}
+
 static void an_unknown_channel_becomes_known(void **state)
 {
     Graph *g = graph_of(*state);
@@ -329,6 +343,7 @@ int main(void)
         TEST(a_size_from_data_is_a_symbol_with_an_origin),
         TEST(a_convolution_keeps_symbols),
         TEST(channels_that_differ_are_an_error),
+        TEST(a_number_has_no_axis_to_be_normalised),
         TEST(an_unknown_channel_becomes_known),
         TEST(arms_are_joined),
         TEST(arms_of_two_types_are_refused),

@@ -17,8 +17,11 @@ static bool fold_layer_norm(Fold *f)
     const Data *x = &f->in[0];
     bool shift = f->node->n_in > 2 && f->in[2].at;
     int64_t axis = node_int(f->node, "axis", -1);
+    axis += axis < 0 ? x->rank : 0;
+    if (axis < 0 || axis >= x->rank)
+        return false;
     int64_t inner = 1;
-    for (int64_t i = axis < 0 ? axis + x->rank : axis; i < x->rank; i++)
+    for (int64_t i = axis; i < x->rank; i++)
         inner *= x->dims[i];
     if (inner < 1 || f->in[1].numel != inner || (shift && f->in[2].numel != inner))
         return false;

@@ -306,7 +306,7 @@ static bool infer_layer_norm(Node *n)
     Shape s = x;
     int axis = 0;
     DType stash = (DType)node_int(n, "stash_type", DT_FLOAT);
-    if (x.rank > 0 && !wrap_axis(n, node_int(n, "axis", -1), x.rank, &axis))
+    if (x.rank >= 0 && !wrap_axis(n, node_int(n, "axis", -1), x.rank, &axis))
         return false;
     for (int i = axis; i < s.rank; i++)
         s.d[i] = dim_int(node_cx(n), 1);

@@ -488,18 +488,26 @@ static bool self_attention_args(Op *op, const char *heads, SelfAttention *m)
     return true;
 }
 
+/* False, and an error, where x is known to be no batch of sequences. */
+static bool need_sequences(Op *op, Ox x, const char *name)
+{
+    int rank;
+    if (!need_rank(op, x, 3, &rank))
+        return false;
+    return rank == 3 || fail(op->cx, E_VALUE, "expected 3-D `%s`, got %d-D tensor", name, rank);
+}
+
 /* The second result is None unless need_weights, as PyTorch has it. */
 static Value lower__native_multi_head_attention(Op *op)
 {
     SelfAttention m;
     Ox in[3];
     Ox weights;
-    int rank;
     in[0] = arg(op, "query");
     in[1] = arg(op, "key");
     in[2] = arg(op, "value");
-    if (!self_attention_args(op, "num_head", &m) || !ox_ok(in[0]) || !ox_ok(in[1]) ||
-        !ox_ok(in[2]) || !need_rank(op, in[0], 3, &rank))
+    if (!self_attention_args(op, "num_head", &m) || !need_sequences(op, in[0], "query") ||
+        !need_sequences(op, in[1], "key") || !need_sequences(op, in[2], "value"))
         return val_poison();
     Ox out = multi_head(op, &m, in, &weights);
     if (!arg_bool(op, "need_weights"))
@@ -526,8 +534,7 @@ static Ox activation(Op *op, Ox x, bool gelu) { return ox(op, gelu ? "Gelu" : "R
 static Ox encoder_layer(Op *op, Ox x)
 {
     SelfAttention m;
-    int rank;
-    if (!self_attention_args(op, "num_heads", &m) || !ox_ok(x) || !need_rank(op, x, 3, &rank))
+    if (!self_attention_args(op, "num_heads", &m) || !need_sequences(op, x, "query"))
         return POISON;
     bool norm_first = arg_bool(op, "norm_first");
     double eps = arg_float(op, "eps");
