@@ -16,6 +16,7 @@ enum {
     TILE = 1 << 20,
     SMALL = 8 << 10,
     INFLATE_INPUT = 64 << 10,
+    READERS = 16, /* places of deflated sources that are read side by side; 200 KB each */
     RESERVE_LEAST = 1 << 20, /* less is written as fast without */
     SYNC_STEP = 1 << 20,     /* goes to the disk at once */
     KERNEL_COPY = 1 << 26,   /* so that progress is told a few times a second */
@@ -251,9 +252,9 @@ static bool read_file(Ctx *cx, Source *s, uint64_t at, uint8_t *out, size_t n)
                                   : read_straight(cx, s, at, out, n);
 }
 
-/* The inflater of one deflated source, standing at byte `at` of what it gives. */
+/* An inflater of a deflated source, standing at byte `at` of what it gives. */
 typedef struct Inflate {
-    struct Inflate *next; /* of another level */
+    struct Inflate *next; /* the one that was read before */
     const Source *src;
     int level;          /* how many deflated sources lie around src */
     uint64_t at, taken; /* bytes given, bytes of input consumed */
@@ -285,19 +286,50 @@ static int level_of(const Source *s)
     return level;
 }
 
-/* The place in the list of the inflater of this level; it holds NULL when there is none. */
-static Inflate **inflate_slot(Ctx *cx, int level)
+static bool is_done(const Inflate *f) { return f->ended || f->at == f->src->size; }
+
+/* The place in the list of the inflater that gets to byte `at` of s soonest; it holds NULL when all
+ * of s are behind it already. */
+static Inflate **inflate_slot(Ctx *cx, const Source *s, uint64_t at)
 {
-    Inflate **at = &cx->inflate;
-    while (*at && (*at)->level != level)
-        at = &(*at)->next;
-    return at;
+    Inflate **best = NULL;
+    Inflate **slot = &cx->inflate;
+    for (; *slot; slot = &(*slot)->next)
+        if ((*slot)->src == s && (*slot)->at <= at && (!best || (*slot)->at > (*best)->at))
+            best = slot;
+    return best ? best : slot;
+}
+
+/* The place of one of this level that may begin anew: one that has come to its end, else, when
+ * there are enough of them, the one that was not read for longest. It holds NULL when there is
+ * none. */
+static Inflate **free_slot(Ctx *cx, int level)
+{
+    Inflate **last = NULL;
+    Inflate **slot = &cx->inflate;
+    int n = 0;
+    for (; *slot; slot = &(*slot)->next) {
+        if ((*slot)->level != level)
+            continue;
+        if (is_done(*slot))
+            return slot;
+        last = slot;
+        n++;
+    }
+    return n < READERS ? slot : last;
+}
+
+/* Takes the inflater out of the list. */
+static Inflate *taken_from(Inflate **slot)
+{
+    Inflate *f = *slot;
+    *slot = f->next;
+    return f;
 }
 
 static void inflate_close(Inflate **slot)
 {
-    Inflate *f = *slot;
-    *slot = f->next;
+    Inflate *f = taken_from(slot);
     inflateEnd(&f->z);
     base_free(f);
 }
@@ -306,24 +338,25 @@ static Inflate *inflate_new(Ctx *cx, int level)
 {
     Inflate *f = base_malloc(sizeof *f);
     if (f) {
-        f->next = cx->inflate;
         f->level = level;
         f->z = (z_stream){ .zalloc = inflate_alloc, .zfree = inflate_free };
         if (inflateInit2(&f->z, -MAX_WBITS) == Z_OK)
-            return cx->inflate = f;
+            return f;
         base_free(f);
     }
     fail(cx, E_MEMORY, "out of memory");
     return NULL;
 }
 
-/* A stream at the start of the source's deflated bytes: that of its level (a source inside a
- * source) begun anew, for an archive holds dozens of small ones. NULL when there is no memory. */
+/* A stream at the start of the source's deflated bytes, in no list: one of its level (a source
+ * inside a source) begun anew, for an archive holds dozens of small ones. NULL when there is no
+ * memory. */
 static Inflate *inflate_open(Ctx *cx, const Source *s)
 {
     int level = level_of(s);
-    Inflate *f = *inflate_slot(cx, level);
-    if (!f && !(f = inflate_new(cx, level)))
+    Inflate **slot = free_slot(cx, level);
+    Inflate *f = *slot ? taken_from(slot) : inflate_new(cx, level);
+    if (!f)
         return NULL;
     inflateReset(&f->z);
     f->z.avail_in = 0;
@@ -373,15 +406,16 @@ static bool inflate_next(Ctx *cx, Inflate *f, uint8_t *out, size_t n)
     return true;
 }
 
-/* n bytes from `at` of what the deflated source becomes. Its inflater goes forward only: a place
- * behind where it is means starting at the beginning, one before it inflating what lies between. */
+/* n bytes from `at` of what the deflated source becomes. An inflater goes forward only: two readers
+ * of one source, each in its own place, get one each. */
 static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, size_t n)
 {
-    Inflate *f = *inflate_slot(cx, level_of(s));
-    if (!f || f->src != s || f->at > at)
-        f = inflate_open(cx, s);
+    Inflate **slot = inflate_slot(cx, s, at);
+    Inflate *f = *slot ? taken_from(slot) : inflate_open(cx, s);
     if (!f)
         return false;
+    f->next = cx->inflate;
+    cx->inflate = f;
     while (f->at < at) {
         uint64_t skip = at - f->at;
         if (!inflate_next(cx, f, f->skipped,

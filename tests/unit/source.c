@@ -113,6 +113,43 @@ static void a_deflated_source_can_be_read_anywhere(void **state)
     free(p), free(z);
 }
 
+/* Bytes that count in `read` how many of them were asked for. */
+typedef struct Counted {
+    const uint8_t *p;
+    uint64_t read;
+} Counted;
+
+static bool count_bytes(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint64_t n)
+{
+    (void)cx;
+    Counted *of = MUTABLE(Counted, arg);
+    memcpy(out, of->p + at, (size_t)n);
+    of->read += n;
+    return true;
+}
+
+/* Eight readers go through a deflated source side by side, each through a part of its own: nobody
+ * begins at its start again for each step. */
+static void a_deflated_source_has_several_readers(void **state)
+{
+    Ctx *cx = *state;
+    enum { N = 8, PART = BIG / N, STEP = 1000 };
+    uint8_t *p = pattern(BIG);
+    uint8_t got[STEP];
+    size_t packed;
+    uint8_t *z = deflated(p, BIG, &packed);
+    Counted of = { z, 0 };
+    Source *inner = source_parts(cx, count_bytes, 1, &of, packed);
+    Bytes all = { source_deflated(cx, inner, 0, packed, BIG), 0, BIG };
+    for (size_t at = 0; at + STEP <= PART; at += STEP)
+        for (size_t i = 0; i < N; i++) {
+            assert_true(bytes_read(cx, all, i * PART + at, got, STEP));
+            assert_memory_equal(got, p + i * PART + at, STEP);
+        }
+    assert_true(of.read <= N * packed);
+    free(p), free(z);
+}
+
 static void damaged_compressed_data_is_an_error(void **state)
 {
     Ctx *cx = *state;
@@ -518,6 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_kind_copies_the_same_bytes),
         TEST(a_deflated_source_can_be_read_anywhere),
+        TEST(a_deflated_source_has_several_readers),
         TEST(damaged_compressed_data_is_an_error),
         TEST(reading_outside_is_an_error),
         TEST(a_file_that_shrinks_is_an_error),
