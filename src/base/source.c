@@ -543,8 +543,8 @@ static bool fail_for_whole(Ctx *cx, const Source *s)
                 (unsigned long long)s->size);
 }
 
-/* What s is made of may be kept and forgotten while it is computed, so it comes into the list last.
- */
+/* s comes into the list when it is there: while it is computed, what it is made of may be kept, and
+ * others forgotten. */
 static bool keep_whole(Ctx *cx, Source *s)
 {
     uint8_t *room = room_of_whole(cx, s->size);
