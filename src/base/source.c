@@ -3,10 +3,10 @@
  *
  * A file is read with pread and copied by the kernel; we never look into a mapping of one, so a
  * file that shrinks while we read is an error and not a signal. A deflated range is inflated
- * forward: one inflater per context (and per level, for an archive deflated inside another one),
- * begun anew when somebody reads backwards or another range. A recipe is computed whole when it is
- * read. */
+ * forward, by an inflater for each place that somebody reads at (and of its own level, for an
+ * archive deflated inside another one). A recipe is computed when it is read, in parts or whole. */
 #include "base/internal.h"
+#include "base/limits.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -498,18 +498,27 @@ static void forget_whole(Source **link)
     s->known = 0;
 }
 
-/* Forgets all behind the first `least`, from where they are together more than `bytes`. */
-static void forget_wholes(Ctx *cx, size_t least, uint64_t bytes)
+/* Forgets those that were not read for longest. What is kept is no more than a quarter of the
+ * user's limit on memory, but for the last one. */
+static void forget_some(Ctx *cx)
 {
-    Source **link = &cx->wholes;
+    uint64_t most = (uint64_t)cx->limit[LIMIT_HEAP] / 4;
     uint64_t sum = 0;
-    for (size_t i = 0; *link;) {
+    Source **link = &cx->wholes;
+    for (int i = 0; *link; i++) {
         sum += (*link)->size;
-        if (i++ < least || sum <= bytes)
+        bool stays = i == 0 || (sum <= most && (i < WHOLES_LEAST || sum <= WHOLES_BYTES));
+        if (stays)
             link = &(*link)->next_whole;
         else
             forget_whole(link);
     }
+}
+
+static void forget_all(Ctx *cx)
+{
+    while (cx->wholes)
+        forget_whole(&cx->wholes);
 }
 
 /* s, which is kept, was read just now. */
@@ -531,7 +540,7 @@ static uint8_t *room_of_whole(Ctx *cx, uint64_t size)
         return NULL;
     uint8_t *room = pages_new(0, (size_t)size);
     if (!room && cx->wholes) {
-        forget_wholes(cx, 0, 0);
+        forget_all(cx);
         room = pages_new(0, (size_t)size);
     }
     return room;
@@ -558,7 +567,7 @@ static bool keep_whole(Ctx *cx, Source *s)
     s->known = s->size;
     s->next_whole = cx->wholes;
     cx->wholes = s;
-    forget_wholes(cx, WHOLES_LEAST, WHOLES_BYTES);
+    forget_some(cx);
     return true;
 }
 
@@ -656,7 +665,7 @@ void sources_close(Ctx *cx)
 {
     while (cx->inflate)
         inflate_close(&cx->inflate);
-    forget_wholes(cx, 0, 0);
+    forget_all(cx);
     for (Source *s = cx->sources; s; s = s->next) {
         if (s->windows && s->windows->large.room)
             pages_free(s->windows->large.room, 0, LARGE_WINDOW);

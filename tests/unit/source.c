@@ -1,4 +1,5 @@
 /* source.c - reading and copying bytes of every kind of source. */
+#include "base/limits.h"
 #include "unit/files.h"
 
 #include <pthread.h>
@@ -505,6 +506,25 @@ static bool add_up(void *user, const void *p, size_t n)
     return true;
 }
 
+/* Beyond a quarter of the limit on memory only the last one is kept. */
+static void a_limit_on_memory_holds_for_recipes_too(void **state)
+{
+    Ctx *cx = *state;
+    enum { N = 3, SIZE = 2 << 20 };
+    Source *s[N];
+    int calls[N] = { 0 };
+    uint8_t byte;
+    cx->limit[LIMIT_HEAP] = (int64_t)4 * 2 * SIZE;
+    for (int i = 0; i < N; i++)
+        s[i] = source_recipe(cx, fill_and_count, &calls[i], SIZE);
+    for (int turn = 0; turn < 2; turn++)
+        for (int i = 0; i < N; i++)
+            for (uint64_t at = 0; at < 5; at++)
+                assert_true(bytes_read(cx, (Bytes){ s[i], 0, SIZE }, at, &byte, 1));
+    for (int i = 0; i < N; i++)
+        assert_int_equal(calls[i], 2);
+}
+
 /* A piece of a recipe as a weight of its own, and the next piece: it is not computed for each. */
 static void pieces_of_a_recipe_are_written_of_one_run(void **state)
 {
@@ -567,6 +587,7 @@ int main(void)
         TEST(a_recipe_that_is_read_in_parts_runs_once),
         TEST(a_recipe_that_is_read_whole_again_is_kept),
         TEST(few_large_recipes_are_kept),
+        TEST(a_limit_on_memory_holds_for_recipes_too),
         TEST(pieces_of_a_recipe_are_written_of_one_run),
         TEST(a_part_is_computed_alone),
         TEST(small_parts_are_computed_as_far_as_they_are_asked_for),
