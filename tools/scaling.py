@@ -23,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 
+import numpy
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TOP, "tools"))
 import write_chain                                                  # noqa: E402
@@ -45,6 +47,20 @@ def archive(path, inputs, lines):
     code = head + ",\n    ".join("%s: Tensor" % name for name in inputs) + ") -> Tensor:\n" + "".join("    %s\n" % line for line in lines)
     a = write_chain.Archive(path)
     a.add("data.pkl", b"\x80\x02c__torch__.net\nNet\n)\x81}(X\x08\x00\x00\x00training\x89ub.")
+    a.add("code/__torch__/net.py", code.encode(), deflate=True)
+    a.add("constants.pkl", b"\x80\x02).")
+    a.add("version", b"3\n")
+    a.close()
+
+
+def archive_of_weight(path, rows, columns, lines):
+    """The same of a module whose forward gives x times what these lines make of a weight w of so many rows and columns."""
+    code = 'class Net(Module):\n  __parameters__ = ["w", ]\n  __buffers__ = []\n  w : Tensor\n  training : bool\n  def forward(self: __torch__.net.Net,\n    x: Tensor) -> Tensor:\n'
+    code += "".join("    %s\n" % line for line in ["w = self.w", *lines, "return torch.matmul(x, w)"])
+    a = write_chain.Archive(path)
+    a.root = "net/"
+    a.add("data.pkl", write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("w").tensor(0, (rows, columns)).text("training").raw(b"\x89ub").done())
+    a.add("data/0", numpy.random.default_rng(0).standard_normal((rows, columns), dtype="float32").tobytes())
     a.add("code/__torch__/net.py", code.encode(), deflate=True)
     a.add("constants.pkl", b"\x80\x02).")
     a.add("version", b"3\n")
@@ -239,10 +255,17 @@ def keys(path, n):
     return ["x:float32[2,8]"]
 
 
+def computed(path, n):
+    """A weight of which the first step is computed whole, and those behind it tile by tile."""
+    archive_of_weight(path, n, 1024, ["w = torch.add(torch.mul(torch.softmax(w, -1), 2), 1)"])
+    return ["x:float32[2,%d]" % n]
+
+
 KINDS = {"chain": (chain, 125, "layers"), "unshaped": (unshaped, 125, "layers"), "exported": (exported, 125, "layers"),
          "statements": (statements, 250, "statements"), "inputs": (inputs, 125, "inputs"),
          "branches": (branches, 30, "branches"), "nests": (nests, 3, "deep"), "sizes": (sizes, 3, "cuts"), "text": (text, 250, "iterations"),
-         "lists": (lists, 250, "items"), "loops": (loops, 5, "loops"), "moves": (moves, 10, "branches"), "keys": (keys, 10, "branches"), "wrapped": (wrapped, 125, "weights")}
+         "lists": (lists, 250, "items"), "loops": (loops, 5, "loops"), "moves": (moves, 10, "branches"), "keys": (keys, 10, "branches"), "wrapped": (wrapped, 125, "weights"),
+         "computed": (computed, 50, "rows")}
 
 
 class Work:

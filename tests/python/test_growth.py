@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 
-import numpy
 import onnx
 import pytest
 
@@ -181,21 +180,6 @@ def write(path, code):
     return path
 
 
-def write_weight(path, n, *body):
-    """A module whose forward gives x times what these lines make of a weight w of n by n."""
-    head = 'class Net(Module):\n  __parameters__ = ["w", ]\n  __buffers__ = []\n  w : Tensor\n  training : bool\n'
-    code = head + "  def forward(self: __torch__.net.Net,\n    x: Tensor) -> Tensor:\n    w = self.w\n" + "".join("    %s\n" % line for line in body) + "    return torch.matmul(x, w)\n"
-    archive = write_chain.Archive(path)
-    archive.root = "net/"
-    archive.add("data.pkl", write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("w").tensor(0, (n, n)).text("training").raw(b"\x89ub").done())
-    archive.add("data/0", numpy.random.default_rng(0).standard_normal((n, n), dtype="float32").tobytes())
-    archive.add("code/__torch__/net.py", code.encode(), deflate=True)
-    archive.add("constants.pkl", b"\x80\x02).")
-    archive.add("version", b"3\n")
-    archive.close()
-    return path
-
-
 def work(growth, *arguments):
     done = subprocess.run([growth, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -241,8 +225,8 @@ def test_a_weight_made_of_one_that_is_computed_whole(name, growth, tmp_path):
     """The steps behind it go through it tile by tile: it is not computed for each tile. Twice the rows and columns, four times the items."""
     sizes = []
     for n in (600, 1200):
-        model = write_weight(str(tmp_path / "net.pt"), n, *WHOLE[name], "w = torch.add(torch.mul(w, 2), 1)")
-        sizes.append(work(growth, model, tmp_path / "out.onnx", "x:float32[1,%d]" % n))
+        scaling.archive_of_weight(str(tmp_path / "net.pt"), n, n, WHOLE[name] + ["w = torch.add(torch.mul(w, 2), 1)"])
+        sizes.append(work(growth, str(tmp_path / "net.pt"), tmp_path / "out.onnx", "x:float32[1,%d]" % n))
         assert len(onnx.load(tmp_path / "out.onnx").graph.node) == 1, "computed by the model"
     assert sizes[1] <= MOST * sizes[0], sizes
 
