@@ -354,6 +354,10 @@ Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);
 Source *source_parts(Ctx *cx, PartFn fn, uint32_t unit, const void *arg, uint64_t size);
 Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size);
 
+/* The whole result of a recipe, p, which was computed on another way: s may keep a copy, and then
+ * it need not run. */
+void source_learn(Ctx *cx, Source *s, const void *p);
+
 /* Room for a whole weight, not zeroed, until it is given back; not of the arena. NULL, without an
  * error, when there is none. */
 uint8_t *room_take(Ctx *cx, uint64_t size);

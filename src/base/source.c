@@ -552,6 +552,15 @@ static bool fail_for_whole(Ctx *cx, const Source *s)
                 (unsigned long long)s->size);
 }
 
+static void remember(Ctx *cx, Source *s, uint8_t *all)
+{
+    s->mem = all;
+    s->known = s->size;
+    s->next_whole = cx->wholes;
+    cx->wholes = s;
+    forget_some(cx);
+}
+
 /* s comes into the list when it is there: while it is computed, what it is made of may be kept, and
  * others forgotten. */
 static bool keep_whole(Ctx *cx, Source *s)
@@ -563,12 +572,17 @@ static bool keep_whole(Ctx *cx, Source *s)
         pages_free(room, 0, (size_t)s->size);
         return false;
     }
-    s->mem = room;
-    s->known = s->size;
-    s->next_whole = cx->wholes;
-    cx->wholes = s;
-    forget_some(cx);
+    remember(cx, s, room);
     return true;
+}
+
+void source_learn(Ctx *cx, Source *s, const void *p)
+{
+    uint8_t *room = s->mem || s->size <= COMPUTED || !p ? NULL : room_of_whole(cx, s->size);
+    if (!room)
+        return;
+    memcpy(room, p, (size_t)s->size);
+    remember(cx, s, room);
 }
 
 /* Can these bytes be computed by themselves, without work that is done again for others? */

@@ -149,8 +149,15 @@ static bool run_part(Ctx *cx, const void *arg, uint64_t at, uint8_t *out, uint64
     return fold_part(cx, arg, at, out, n);
 }
 
-static Source *recipe_source(Ctx *cx, Node *n, int i, uint64_t bytes)
+/* Output i of n, computed when it is read; NULL: its shape is not known. */
+static Source *recipe_source(Node *n, int i)
 {
+    Ctx *cx = n->graph->cx;
+    int64_t dims[MAX_RANK];
+    if (!type_static(n->out[i]->type, dims))
+        return NULL;
+    int64_t numel = numel_of_ints(ox_rank(n->out[i]), dims);
+    uint64_t bytes = dtype_bytes(ox_dtype(n->out[i]), (uint64_t)numel);
     const FoldParts *parts = fold_parts(n);
     if (parts)
         return source_parts(cx, run_part, (uint32_t)dtype_size(ox_dtype(n->out[i])), parts, bytes);
@@ -185,9 +192,8 @@ static bool reads_weights(const Node *n)
     return false;
 }
 
-/* Output i of n as a constant whose bytes are computed when the file is written. NULL when its
- * shape is not known, or without memory. */
-static Ox recipe_const(Node *n, int i)
+/* Output i of n as a constant of these bytes, its recipe_source(). NULL without memory. */
+static Ox recipe_const(Node *n, int i, Source *bytes)
 {
     Ctx *cx = n->graph->cx;
     int64_t dims[MAX_RANK];
@@ -200,9 +206,8 @@ static Ox recipe_const(Node *n, int i)
     k->dims = k->rank ? mem_copy(cx, dims, (size_t)k->rank * sizeof *dims) : NULL;
     if (!k->dims && k->rank)
         return NULL;
-    uint64_t bytes = dtype_bytes(k->dtype, (uint64_t)const_numel(k));
-    k->bytes = (Bytes){ recipe_source(cx, n, i, bytes), 0, bytes };
-    k->storage = reads_weights(n) ? k->bytes.src : NULL;
+    k->bytes = (Bytes){ bytes, 0, bytes->size };
+    k->storage = reads_weights(n) ? bytes : NULL;
     return there(ox_const(n->graph, k));
 }
 
@@ -334,8 +339,11 @@ static bool is_coded(DType t) { return dtype_bits(t) < (dtype_is_float(t) ? 16 :
 /* Can n be computed by its fold? For some operators this depends on the values: a division by 0,
  * or -inf as an integer, has no result. These are tried, up to a million elements; for larger
  * weights the operator stays a node, since a recipe runs while the file is written, when it is
- * too late to refuse. */
-static bool computes(Ctx *cx, Node *n)
+ * too late to refuse.
+ *
+ * results: their recipes, which learn what was found, so that a chain of such nodes is not computed
+ * from its start for each of them. */
+static bool computes(Ctx *cx, Node *n, Source *const *results)
 {
     const Const *k[MAX_FOLDED];
     uint64_t numel = 0;
@@ -355,8 +363,26 @@ static bool computes(Ctx *cx, Node *n)
     }
     ArenaMark m = arena_mark(cx->run);
     bool ok = node_fold(n, k);
+    if (ok)
+        for (int i = 0; i < n->n_out; i++)
+            source_learn(cx, results[i], const_data(cx, k[i]));
     arena_reset(cx->run, m);
     return ok;
+}
+
+/* The results of n as constants; false where it cannot be computed, or after an error. */
+static bool make_results(Node *n, Ox *made)
+{
+    Source *bytes[MAX_FOLDED];
+    for (int i = 0; i < n->n_out; i++)
+        if (!(bytes[i] = recipe_source(n, i)))
+            return false;
+    if (!computes(n->graph->cx, n, bytes))
+        return false;
+    for (int i = 0; i < n->n_out; i++)
+        if (!(made[i] = recipe_const(n, i, bytes[i])))
+            return false;
+    return true;
 }
 
 static Ox as_view(Ctx *cx, const Node *n)
@@ -478,7 +504,8 @@ static Ox taken_side(Rewrite *rw, Ox v, const Const *c, bool first, int depth)
             if (!m->in[i])
                 return NULL;
         }
-    return computes(rw->cx, m) ? recipe_const(m, 0) : NULL;
+    Ox made;
+    return make_results(m, &made) ? made : NULL;
 }
 
 static void take_sides(Rewrite *rw, Node *n)
@@ -512,13 +539,9 @@ static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
 static bool fold_node(Rewrite *rw, const Node *n, Node *m, Cost cost, bool paid)
 {
     Ox made[MAX_FOLDED];
-    if (!n->op->fold || !computes(rw->cx, m))
-        return !ctx_failed(rw->cx);
-    for (int i = 0; i < n->n_out; i++)
-        if (!(made[i] = recipe_const(m, i)))
-            return !ctx_failed(rw->cx);
-    for (int i = 0; i < n->n_out; i++)
-        settle(rw, n->out[i], made[i], cost, paid);
+    if (n->op->fold && make_results(m, made))
+        for (int i = 0; i < n->n_out; i++)
+            settle(rw, n->out[i], made[i], cost, paid);
     return !ctx_failed(rw->cx);
 }
 

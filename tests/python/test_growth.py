@@ -231,6 +231,17 @@ def test_a_weight_made_of_one_that_is_computed_whole(name, growth, tmp_path):
     assert sizes[1] <= MOST * sizes[0], sizes
 
 
+def test_steps_that_are_tried(growth, tmp_path):
+    """Integers are divided once to see that none of them is a 0: not from the first step on for each of them."""
+    sizes = []
+    for n in (4, 16):
+        lines = ["i = torch.to(torch.mul(w, 1000), 4)"] + n * ["i = torch.remainder(torch.floor_divide(torch.add(torch.mul(i, 3), 7), 2), 1000)"] + ["w = torch.to(i, 6)"]
+        scaling.archive_of_weight(str(tmp_path / "net.pt"), 400, 400, lines)
+        sizes.append(work(growth, str(tmp_path / "net.pt"), tmp_path / "out.onnx", "x:float32[1,400]"))
+        assert len(onnx.load(tmp_path / "out.onnx").graph.node) == 1, "computed by the model"
+    assert sizes[1] <= MOST * sizes[0], sizes
+
+
 def test_chain_of_modules(growth, tmp_path):
     sizes = []
     for n in (SMALL, LARGE):

@@ -473,6 +473,21 @@ static void a_recipe_that_is_read_whole_again_is_kept(void **state)
     free(all);
 }
 
+static void a_recipe_that_learns_its_result_need_not_run(void **state)
+{
+    Ctx *cx = *state;
+    enum { SIZE = 2 << 20 };
+    uint8_t *all = malloc(SIZE);
+    int calls = 0;
+    Source *s = source_recipe(cx, fill_and_count, &calls, SIZE);
+    memset(all, 3, SIZE);
+    source_learn(cx, s, all);
+    memset(all, 0, SIZE);
+    assert_true(bytes_read(cx, (Bytes){ s, 0, SIZE }, 0, all, SIZE) && all[SIZE - 1] == 3);
+    assert_int_equal(calls, 0);
+    free(all);
+}
+
 /* Four large ones, each read in turn, are computed once; a fifth takes the place of the one that
  * was not read for longest. */
 static void few_large_recipes_are_kept(void **state)
@@ -586,6 +601,7 @@ int main(void)
         TEST(what_is_not_a_file_is_named),
         TEST(a_recipe_that_is_read_in_parts_runs_once),
         TEST(a_recipe_that_is_read_whole_again_is_kept),
+        TEST(a_recipe_that_learns_its_result_need_not_run),
         TEST(few_large_recipes_are_kept),
         TEST(a_limit_on_memory_holds_for_recipes_too),
         TEST(pieces_of_a_recipe_are_written_of_one_run),
