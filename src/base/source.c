@@ -425,17 +425,45 @@ static bool read_deflated(Ctx *cx, const Source *s, uint64_t at, uint8_t *out, s
     return inflate_next(cx, f, out, n);
 }
 
+/* Takes a computed weight out of the list of those that are kept (cx->wholes, below). */
+static void forget_whole(Source **link)
+{
+    Source *s = *link;
+    *link = s->next_whole;
+    pages_free(MUTABLE(uint8_t, s->mem), 0, (size_t)s->size);
+    s->mem = NULL;
+    s->known = 0;
+}
+
+static void forget_all(Ctx *cx)
+{
+    while (cx->wholes)
+        forget_whole(&cx->wholes);
+}
+
+/* Memory of the system for `size` bytes, and for no fewer than `least`. Where there is none,
+ * weights that are kept make room. */
+static uint8_t *pages_for(Ctx *cx, uint64_t size, uint64_t least)
+{
+    if (size >= SIZE_MAX || fault_of_size((size_t)size))
+        return NULL;
+    size_t bytes = (size_t)(size < least ? least : size);
+    uint8_t *room = pages_new(0, bytes);
+    if (!room && cx->wholes) {
+        forget_all(cx);
+        room = pages_new(0, bytes);
+    }
+    return room;
+}
+
 /* A model computes dozens of weights, and to get fresh memory from the system takes longer than to
  * compute them: up to SPARE bytes the room is used again. Two are kept: for a weight, and for what
  * is read of the one that it is made of. */
 uint8_t *room_take(Ctx *cx, uint64_t size)
 {
-    uint64_t room = size <= SPARE ? SPARE : size;
-    if (room == SPARE && cx->n_spare)
+    if (size <= SPARE && cx->n_spare)
         return cx->spare[--cx->n_spare];
-    if (room == SIZE_MAX || fault_of_size((size_t)size))
-        return NULL;
-    return pages_new(0, (size_t)room);
+    return pages_for(cx, size, SPARE);
 }
 
 void room_give(Ctx *cx, uint8_t *p, uint64_t size)
@@ -489,15 +517,6 @@ static bool keep_computed(Ctx *cx, Source *s, uint64_t upto)
  * tile. So what is read in parts but cannot be computed in parts, or is computed a second time, is
  * kept until others have taken its place: cx->wholes, the last one that was read first. */
 
-static void forget_whole(Source **link)
-{
-    Source *s = *link;
-    *link = s->next_whole;
-    pages_free(MUTABLE(uint8_t, s->mem), 0, (size_t)s->size);
-    s->mem = NULL;
-    s->known = 0;
-}
-
 /* Forgets those that were not read for longest. What is kept is no more than a quarter of the
  * user's limit on memory, but for the last one. */
 static void forget_some(Ctx *cx)
@@ -515,12 +534,6 @@ static void forget_some(Ctx *cx)
     }
 }
 
-static void forget_all(Ctx *cx)
-{
-    while (cx->wholes)
-        forget_whole(&cx->wholes);
-}
-
 /* s, which is kept, was read just now. */
 static void move_to_front(Ctx *cx, Source *s)
 {
@@ -532,18 +545,6 @@ static void move_to_front(Ctx *cx, Source *s)
     *link = s->next_whole;
     s->next_whole = cx->wholes;
     cx->wholes = s;
-}
-
-static uint8_t *room_of_whole(Ctx *cx, uint64_t size)
-{
-    if (size > SIZE_MAX || fault_of_size((size_t)size))
-        return NULL;
-    uint8_t *room = pages_new(0, (size_t)size);
-    if (!room && cx->wholes) {
-        forget_all(cx);
-        room = pages_new(0, (size_t)size);
-    }
-    return room;
 }
 
 static bool fail_for_whole(Ctx *cx, const Source *s)
@@ -565,7 +566,7 @@ static void remember(Ctx *cx, Source *s, uint8_t *all)
  * others forgotten. */
 static bool keep_whole(Ctx *cx, Source *s)
 {
-    uint8_t *room = room_of_whole(cx, s->size);
+    uint8_t *room = pages_for(cx, s->size, 0);
     if (!room)
         return fail_for_whole(cx, s);
     if (!compute(cx, s, 0, room, s->size)) {
@@ -578,7 +579,7 @@ static bool keep_whole(Ctx *cx, Source *s)
 
 void source_learn(Ctx *cx, Source *s, const void *p)
 {
-    uint8_t *room = s->mem || s->size <= COMPUTED || !p ? NULL : room_of_whole(cx, s->size);
+    uint8_t *room = s->mem || s->size <= COMPUTED || !p ? NULL : pages_for(cx, s->size, 0);
     if (!room)
         return;
     memcpy(room, p, (size_t)s->size);

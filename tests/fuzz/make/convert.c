@@ -139,8 +139,7 @@ static int collect(void *user, const void *p, size_t n)
     return 0;
 }
 
-/* A clock that runs out while a weight is computed finds a part of the model written (pt2onnx.h).
- */
+/* A clock that runs out while a weight is computed has let a part of the model through. */
 static bool out_of_time(const char *text)
 {
     return text && strstr(text, "of processor time were spent") != NULL;
