@@ -41,30 +41,31 @@ PHASES = (("kind_of", "the archive's directory"), ("torchscript_load", "pickles,
           ("tidy", "tidy and legalise"), ("outputs_write", "names, and the file"))
 
 
-def archive(path, inputs, lines):
-    """A TorchScript archive of a module without weights whose forward has these lines."""
-    head = "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n  def forward(self: __torch__.net.Net,\n    "
-    code = head + ",\n    ".join("%s: Tensor" % name for name in inputs) + ") -> Tensor:\n" + "".join("    %s\n" % line for line in lines)
+def save(path, data, code, records=()):
+    """A TorchScript archive of one class: its pickle, its text, and (name, bytes) of its weights."""
     a = write_chain.Archive(path)
-    a.add("data.pkl", b"\x80\x02c__torch__.net\nNet\n)\x81}(X\x08\x00\x00\x00training\x89ub.")
+    a.add("data.pkl", data)
+    for name, record in records:
+        a.add(name, record)
     a.add("code/__torch__/net.py", code.encode(), deflate=True)
     a.add("constants.pkl", b"\x80\x02).")
     a.add("version", b"3\n")
     a.close()
+
+
+def archive(path, inputs, lines):
+    """A module without weights whose forward has these lines."""
+    head = "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n  def forward(self: __torch__.net.Net,\n    "
+    code = head + ",\n    ".join("%s: Tensor" % name for name in inputs) + ") -> Tensor:\n" + "".join("    %s\n" % line for line in lines)
+    save(path, b"\x80\x02c__torch__.net\nNet\n)\x81}(X\x08\x00\x00\x00training\x89ub.", code)
 
 
 def archive_of_weight(path, rows, columns, lines):
-    """The same of a module whose forward gives x times what these lines make of a weight w of so many rows and columns."""
+    """A module whose forward gives x times what these lines make of a weight w of so many rows and columns."""
     code = 'class Net(Module):\n  __parameters__ = ["w", ]\n  __buffers__ = []\n  w : Tensor\n  training : bool\n  def forward(self: __torch__.net.Net,\n    x: Tensor) -> Tensor:\n'
     code += "".join("    %s\n" % line for line in ["w = self.w", *lines, "return torch.matmul(x, w)"])
-    a = write_chain.Archive(path)
-    a.root = "net/"
-    a.add("data.pkl", write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("w").tensor(0, (rows, columns)).text("training").raw(b"\x89ub").done())
-    a.add("data/0", numpy.random.default_rng(0).standard_normal((rows, columns), dtype="float32").tobytes())
-    a.add("code/__torch__/net.py", code.encode(), deflate=True)
-    a.add("constants.pkl", b"\x80\x02).")
-    a.add("version", b"3\n")
-    a.close()
+    data = write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("w").tensor(0, (rows, columns)).text("training").raw(b"\x89ub").done()
+    save(path, data, code, [("data/0", numpy.random.default_rng(0).standard_normal((rows, columns), dtype="float32").tobytes())])
 
 
 def chain(path, n):

@@ -170,13 +170,7 @@ def growth():
 
 
 def write(path, code):
-    archive = write_chain.Archive(path)
-    archive.root = "net/"
-    archive.add("data.pkl", write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("training").raw(b"\x89ub").done())
-    archive.add("code/__torch__/net.py", code.encode(), deflate=True)
-    archive.add("constants.pkl", b"\x80\x02).")
-    archive.add("version", b"3\n")
-    archive.close()
+    scaling.save(path, write_chain.Pickle().raw(b"c__torch__.net\nNet\n)\x81}(").text("training").raw(b"\x89ub").done(), code)
     return path
 
 
