@@ -334,6 +334,7 @@ struct Source {
     PartFn part;        /* SRC_RECIPE, instead of recipe: any part can be computed by itself */
     uint32_t unit;      /* .. that begins and ends at a multiple of this */
     bool computed;      /* SRC_RECIPE: as a whole, once at least */
+    bool dear;          /* SRC_RECIPE: source_keep */
     Source *next_whole; /* SRC_RECIPE: of cx->wholes */
     StreamFn stream;    /* SRC_STREAM */
     const void *arg;    /* SRC_RECIPE, SRC_STREAM */
@@ -353,6 +354,10 @@ Source *source_deflated(Ctx *cx, Source *inner, uint64_t off, uint64_t packed, u
 Source *source_recipe(Ctx *cx, RecipeFn fn, const void *arg, uint64_t size);
 Source *source_parts(Ctx *cx, PartFn fn, uint32_t unit, const void *arg, uint64_t size);
 Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size);
+
+/* s, of source_parts, is computed whole when it is first read, and kept as those are that cannot be
+ * computed in parts: several read it, or it is dear. */
+void source_keep(Source *s);
 
 /* The whole result of a recipe, p, which was computed on another way: s may keep a copy, and then
  * it need not run. */

@@ -228,6 +228,7 @@ struct Ctx {
     size_t stack_allowed;      /* ... and how far from it others may lie */
     struct Inflate *inflate;   /* source.c: the deflated sources being read */
     uint64_t computed;         /* source.c: bytes of small computed weights that are kept */
+    struct FoldTiles *tiles;   /* fold_parts.c: rooms for its inputs that are free */
     struct Source *wholes;     /* source.c: larger ones that are kept, the last one read first */
     uint8_t *spare[2];         /* source.c: room for computed weights, kept for the next .. */
     size_t n_spare;            /* .. the one given back last is taken first: it has more pages */

@@ -122,6 +122,8 @@ Source *source_parts(Ctx *cx, PartFn fn, uint32_t unit, const void *arg, uint64_
     return s;
 }
 
+void source_keep(Source *s) { s->dear = true; }
+
 Source *source_stream(Ctx *cx, StreamFn fn, const void *arg, uint64_t size)
 {
     Source *s = source_new(cx, SRC_STREAM, size);
@@ -589,6 +591,8 @@ void source_learn(Ctx *cx, Source *s, const void *p)
 /* Can these bytes be computed by themselves, without work that is done again for others? */
 static bool computes_alone(Source *s, uint64_t at, size_t n)
 {
+    if (s->dear)
+        return false;
     if (s->part)
         return (at % s->unit == 0 && n % s->unit == 0) || (at == 0 && n == s->size);
     bool first = !s->computed;

@@ -8,7 +8,9 @@
 typedef struct Cost {
     Ox value;             /* the constant; NULL: not made yet */
     uint64_t freed, work; /* bytes of weights no longer needed; elements to compute */
+    uint64_t paths;       /* the same, as often as it is read, from what is kept on */
     int nodes;            /* nodes no longer needed */
+    int depth;            /* nodes one behind the other */
     bool shared;          /* a weight of which it is made has other uses */
     bool repeats;         /* one number, as often as its shape says */
 } Cost;

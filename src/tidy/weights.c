@@ -228,6 +228,8 @@ enum {
     LONE_NODE_BYTES = 16 << 10,
     REPEATED_BYTES = 256 << 10,
     LONE_NUMEL = 256, /* a cast of a smaller weight is folded whatever its type */
+    MOST_PATHS = 32,  /* numbers that are computed for one, before it is kept */
+    MOST_DEPTH = 200, /* nodes that are computed one inside the other */
     MOST_TRIED = 1 << 20
 };
 
@@ -262,11 +264,16 @@ static Cost cost_of(Rewrite *rw, const Node *n, int i)
     uint64_t parts = (uintptr_t)map_get(&w->parts, v->k);
     uint64_t reads = reads_of(n, i);
     bool mine = uses <= 1 || uses == parts || uses == reads;
-    Cost c = { .value = v, .work = numel, .shared = !mine && reads && bytes > FOLD_NUMEL };
+    Cost c = {
+        .value = v, .work = numel, .paths = numel, .shared = !mine && reads && bytes > FOLD_NUMEL
+    };
     if (mine)
         c.freed = parts ? bytes / parts : bytes;
-    if (made)
+    if (made) {
         c.work = made->work;
+        c.paths = made->paths;
+        c.depth = made->depth;
+    }
     return c;
 }
 
@@ -295,6 +302,8 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
         Cost c = cost_of(rw, n, i);
         out->freed = sum_or_most(out->freed, c.freed);
         out->work = sum_or_most(out->work, c.work);
+        out->paths = sum_or_most(out->paths, c.paths);
+        out->depth = c.depth > out->depth ? c.depth : out->depth;
         out->nodes += c.nodes;
         out->shared |= c.shared;
     }
@@ -305,8 +314,10 @@ static bool cost_of_node(Rewrite *rw, const Node *n, Cost *out, uint64_t *bytes)
             return false;
         *bytes = sum_or_most(*bytes, dtype_bytes(ox_dtype(n->out[i]), (uint64_t)numel));
         out->work = sum_or_most(out->work, (uint64_t)numel);
+        out->paths = sum_or_most(out->paths, (uint64_t)numel);
     }
-    return out->work <= MOST_WORK || out->nodes == 1;
+    out->depth++;
+    return out->depth <= MOST_DEPTH && (out->work <= MOST_WORK || out->nodes == 1);
 }
 
 static bool pays(const Cost *c, uint64_t bytes)
@@ -521,14 +532,27 @@ static void take_sides(Rewrite *rw, Node *n)
     }
 }
 
+/* A weight that two nodes read, and of which they make one that two nodes read, and so on, would be
+ * computed 2^n times: one that has become so dear is kept when it is computed. */
+static void keep_if_dear(const Const *k, Cost *c)
+{
+    uint64_t numel = (uint64_t)const_numel(k);
+    if (numel == 0 || c->paths / numel <= MOST_PATHS)
+        return;
+    source_keep(k->bytes.src);
+    c->paths = numel;
+}
+
 static void settle(Rewrite *rw, Ox out, Ox value, Cost c, bool paid)
 {
     Waiting *w = rw->arg;
     c.value = value;
     Cost *kept = new(rw->cx, Cost);
-    *kept = c;
-    if (value->k->bytes.src->kind == SRC_RECIPE)
+    if (value->k->bytes.src->kind == SRC_RECIPE) {
+        keep_if_dear(value->k, &c);
         map_put(rw->cx, &w->costs, value->k->bytes.src, kept);
+    }
+    *kept = c;
     if (paid)
         replace(rw, out, value);
     else

@@ -236,6 +236,24 @@ def test_steps_that_are_tried(growth, tmp_path):
     assert sizes[1] <= MOST * sizes[0], sizes
 
 
+def test_steps_that_read_a_weight_twice(growth, tmp_path):
+    """Rows and columns scaled in turns (Sinkhorn): each step reads what the one before has made three times, and is computed once."""
+    sizes = []
+    for n in (20, 40):
+        lines = n * ["w = torch.sub(w, torch.logsumexp(w, [1], True))", "w = torch.sub(w, torch.logsumexp(w, [0], True))"]
+        scaling.archive_of_weight(str(tmp_path / "net.pt"), 200, 200, lines + ["w = torch.exp(w)"])
+        sizes.append(work(growth, str(tmp_path / "net.pt"), tmp_path / "out.onnx", "x:float32[1,200]"))
+        assert len(onnx.load(tmp_path / "out.onnx").graph.node) == 1, "computed by the model"
+    assert sizes[1] <= MOST / 2 * sizes[0], sizes       # with the square: 4
+
+
+def test_many_steps_on_a_weight(growth, tmp_path):
+    """They are computed one inside the other, as deep as the least stack allows; what comes behind is left to the model."""
+    scaling.archive_of_weight(str(tmp_path / "net.pt"), 400, 400, 1000 * ["w = torch.tanh(torch.mul(w, 1.01))"])
+    work(growth, str(tmp_path / "net.pt"), tmp_path / "out.onnx", "x:float32[1,400]")
+    assert 1000 < len(onnx.load(tmp_path / "out.onnx").graph.node) < 2000
+
+
 def test_chain_of_modules(growth, tmp_path):
     sizes = []
     for n in (SMALL, LARGE):

@@ -261,9 +261,35 @@ static int64_t start_of(const FoldParts *p, int i, int64_t at)
 
 /* What is read of an input. */
 typedef struct Tile {
-    _Alignas(16) uint8_t at[TILE_BYTES];
+    _Alignas(8) uint8_t at[TILE_BYTES];
     int64_t from, n; /* of an input that is as large as the result: which of its items */
 } Tile;
+
+/* Those of a node that is being computed. They do not lie on the stack, as a chain of operators
+ * computes one inside the other. */
+typedef struct FoldTiles {
+    struct FoldTiles *next; /* of those that are free */
+    Tile of[PART_INPUTS];
+} FoldTiles;
+
+static FoldTiles *tiles_take(Ctx *cx)
+{
+    FoldTiles *t = cx->tiles;
+    if (t) {
+        cx->tiles = t->next;
+        return t;
+    }
+    keep_begin(cx);
+    t = new_array(cx, FoldTiles, 1);
+    keep_end(cx);
+    return t;
+}
+
+static void tiles_give(Ctx *cx, FoldTiles *t)
+{
+    t->next = cx->tiles;
+    cx->tiles = t;
+}
 
 /* n items of one run, of an input that is as large as the result: as many runs as fit the tile are
  * read at once. No more than up to `end` is wanted. */
@@ -322,9 +348,8 @@ static bool compute_run(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, int6
 
 /* n items from `at` on, run by run, and long runs in pieces: those of 10,000 float32 in three, of
  * 4096, 4096 and 1808 items. */
-static bool compute_runs(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint8_t *out)
+static bool each_run(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, Tile *tile, uint8_t *out)
 {
-    Tile tile[PART_INPUTS];
     size_t size = item_size(ox_dtype(p->node->out[0]));
     for (int i = 0; i < PART_INPUTS; i++)
         tile[i].from = tile[i].n = 0;
@@ -336,6 +361,16 @@ static bool compute_runs(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uin
             return false;
     }
     return true;
+}
+
+static bool compute_runs(Ctx *cx, const FoldParts *p, int64_t at, int64_t n, uint8_t *out)
+{
+    FoldTiles *tiles = tiles_take(cx);
+    if (!tiles)
+        return false;
+    bool ok = each_run(cx, p, at, n, tiles->of, out);
+    tiles_give(cx, tiles);
+    return ok;
 }
 
 /* `n` results from row `at` on; the rows fit the room. */
