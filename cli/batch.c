@@ -76,6 +76,75 @@ static bool outputs_differ(const Batch *b)
     return i >= b->n;
 }
 
+/* Which file a model is. */
+typedef struct ModelFile {
+    SysInfo info;
+    const char *model;
+} ModelFile;
+
+static int by_file(const void *a, const void *b)
+{
+    const SysInfo *x = &((const ModelFile *)a)->info;
+    const SysInfo *y = &((const ModelFile *)b)->info;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* Would `output` replace one of the n models? */
+static bool replaces_one(const char *output, const ModelFile *models, size_t n)
+{
+    ModelFile there = { 0 };
+    if (!sys_path_info(output, &there.info) || there.info.kind != SYS_REGULAR)
+        return false;
+    const ModelFile *model = bsearch(&there, models, n, sizeof *models, by_file);
+    if (model)
+        fprintf(stderr,
+                PROGRAM ": the output %s is the model %s, which is to be converted too; -o names "
+                        "another folder\n",
+                output, model->model);
+    return model;
+}
+
+/* The same of what a job may write beside its output. */
+static bool replaces_a_model(const Job *j, const ModelFile *models, size_t n)
+{
+    pt2onnx_weights weights = (pt2onnx_weights)j->batch->l->weights;
+    if (replaces_one(j->output, models, n))
+        return true;
+    if (weights == PT2ONNX_WEIGHTS_INLINE || weights == PT2ONNX_WEIGHTS_LINK)
+        return false;
+    char *data = malloc(strlen(j->output) + sizeof ".data");
+    if (!data) {
+        fprintf(stderr, PROGRAM ": out of memory\n");
+        return true;
+    }
+    sprintf(data, "%s.data", j->output);
+    bool replaces = replaces_one(data, models, n);
+    free(data);
+    return replaces;
+}
+
+/* No output takes the place of a model, by device and inode: which of the two is at work first
+ * would decide what is converted. */
+static bool models_stay(const Batch *b)
+{
+    ModelFile *models = calloc(b->n, sizeof *models);
+    if (!models)
+        return false;
+    size_t known = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        models[known].model = b->job[i].model;
+        known += sys_path_info(b->job[i].model, &models[known].info);
+    }
+    qsort(models, known, sizeof *models, by_file);
+    size_t i = 0;
+    while (i < b->n && !replaces_a_model(&b->job[i], models, known))
+        i++;
+    free(models);
+    return i == b->n;
+}
+
 static bool make_folder(const char *folder)
 {
     SysInfo info;
@@ -265,7 +334,8 @@ int batch_run(const CommandLine *l, const char *const *models, size_t n, const c
         status = PT2ONNX_UNREADABLE;
     } else if (process_is_started(&number)) {
         status = number < n ? do_job(&b.job[number]) : PT2ONNX_USAGE;
-    } else if (!writes || (outputs_differ(&b) && (!folder || make_folder(folder)))) {
+    } else if (!writes ||
+               (outputs_differ(&b) && models_stay(&b) && (!folder || make_folder(folder)))) {
         status = run_all(&b);
     }
     free_jobs(&b);

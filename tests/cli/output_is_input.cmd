@@ -17,3 +17,11 @@ cat custom.rules
 # The model and its weights would have one name.
 ln -s w.onnx.data w.onnx
 pt2onnx net.pt --weights=external -o w.onnx
+# Nor another model of the call, whatever their order.
+mkdir both
+cp net.pt both/a.pt
+cp net.pt both/a.onnx.data
+pt2onnx both/a.pt both/a.onnx.data --weights=external
+pt2onnx both/a.onnx.data both/a.pt
+cmp net.pt both/a.onnx.data && ls both
+pt2onnx both/a.pt both/a.onnx.data --weights=inline && ls both
