@@ -74,7 +74,7 @@ static bool open_data(Session *s, const char *out)
 {
     if (s->opt.weights != WEIGHTS_EXTERNAL && s->opt.weights != WEIGHTS_AUTO)
         return true;
-    s->data = out_open(s->cx, str_fmt(s->cx, "%s.data", out)->s);
+    s->data = out_open_file(s->cx, str_fmt(s->cx, "%s.data", out)->s);
     return s->opt.weights != WEIGHTS_EXTERNAL || data_ready(s);
 }
 
@@ -82,10 +82,12 @@ bool outputs_open(Session *s, const char *out)
 {
     if (strcmp(out, "-") == 0)
         return outputs_check_stream(s);
+    if (out_leads_to_stream(out) && !outputs_check_stream(s))
+        return false;
     s->model = out_open(s->cx, out);
     if (!output_ready(s, s->model, out))
         return false;
-    return out_is_stream(s->model) ? outputs_check_stream(s) : open_data(s, out);
+    return out_is_stream(s->model) || open_data(s, out);
 }
 
 /* ---- writing ---- */

@@ -399,8 +399,10 @@ MUST_USE bool sink_pad(Ctx *cx, Sink *s, uint64_t n);
  * name, or under a temporary one (removed on failure, on signals and by ctx_free); out_commit of
  * several gives them their names in order. */
 typedef struct OutFile OutFile;
-OutFile *out_open(Ctx *cx, const char *path); /* never NULL; out_ready says whether it can be
-                                                 written, which matters only for one that is */
+OutFile *out_open(Ctx *cx, const char *path);      /* never NULL; out_ready says whether it can be
+                                                      written, which matters only for one that is */
+OutFile *out_open_file(Ctx *cx, const char *path); /* the same, but a stream is not ready */
+bool out_leads_to_stream(const char *path);        /* to open it may mean to wait for its reader */
 MUST_USE bool out_ready(Ctx *cx, const OutFile *f);
 Sink *out_sink(OutFile *f);
 const char *out_path(const OutFile *f); /* as the caller has named it */

@@ -176,17 +176,25 @@ static bool open_direct(Ctx *cx, OutFile *f)
     return f->sink.fd != SYS_NONE || cannot_write(cx, f, errno);
 }
 
-static bool open_output(Ctx *cx, OutFile *f)
+bool out_leads_to_stream(const char *path)
 {
     SysInfo info;
+    return sys_path_info(path, &info) && info.kind == SYS_OTHER;
+}
+
+static bool open_output(Ctx *cx, OutFile *f, bool may_stream)
+{
     if (f->path->len == 0)
         return out_fail(f, E_USAGE, str_of(cx, "the name of the output is empty"));
-    if (sys_path_info(f->path->s, &info) && info.kind == SYS_OTHER)
-        return open_direct(cx, f);
+    if (out_leads_to_stream(f->path->s))
+        return may_stream
+            ? open_direct(cx, f)
+            : out_fail(f, E_IO,
+                       str_fmt(cx, "cannot write %s: it is a pipe or a device", f->path->s));
     return settle_place(cx, f) && (open_unnamed(f) || make_temporary(cx, f, create_temporary));
 }
 
-OutFile *out_open(Ctx *cx, const char *path)
+static OutFile *open_path(Ctx *cx, const char *path, bool may_stream)
 {
     keep_begin(cx);
     OutFile *f = new(cx, OutFile);
@@ -194,10 +202,13 @@ OutFile *out_open(Ctx *cx, const char *path)
     f->path = str_of(cx, path);
     cx->outs = f;
     if (!ctx_failed(cx))
-        open_output(cx, f);
+        open_output(cx, f, may_stream);
     keep_end(cx);
     return f;
 }
+
+OutFile *out_open(Ctx *cx, const char *path) { return open_path(cx, path, true); }
+OutFile *out_open_file(Ctx *cx, const char *path) { return open_path(cx, path, false); }
 
 bool out_ready(Ctx *cx, const OutFile *f)
 {

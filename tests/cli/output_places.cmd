@@ -18,6 +18,8 @@ pt2onnx net.pt -o link.onnx; ls -F folder; test -L link.onnx && echo a link
 mkfifo pipe
 cat pipe > piped.onnx &
 pt2onnx net.pt -o pipe; wait; cmp piped.onnx folder/real.onnx
-cat pipe &
-pt2onnx unsupported.pt --weights=external -o pipe; wait
+pt2onnx unsupported.pt --weights=external -o pipe
+mkfifo beside.onnx.data
+pt2onnx net.pt -o beside.onnx && ls beside*
+pt2onnx unsupported.pt --weights=external -o beside.onnx
 pt2onnx unsupported.pt --weights=external -o -
