@@ -547,3 +547,19 @@ def test_the_median_of_no_sample(opset, tmp_path):
     save(model, "scripted", None, str(tmp_path / "model.pt"))
     oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[N,3]", "--opset=%d" % opset)
     oracle.run(out, runs_of(model, [(3,)], 0))
+
+
+class Pooled(nn.Module):
+    """Over parts whose lengths ONNX decides: windows along a last axis of their own."""
+    def forward(self, x):
+        y, at = F.adaptive_max_pool2d(x, (3, 2), return_indices=True)
+        return y, at, F.adaptive_max_pool1d(x[:, :, 0], 3)
+
+
+@pytest.mark.parametrize("opset", [9, 12, 18, 23])
+def test_pools_of_no_sample(opset, tmp_path):
+    """ONNX Runtime 1.31 leaves the shape of a tensor without elements as it is along an axis that is counted from the end."""
+    model, out = Pooled().eval(), tmp_path / "model.onnx"
+    save(model, "scripted", None, str(tmp_path / "model.pt"))
+    oracle.converted(tmp_path / "model.pt", out, "-i", "x:float32[N,4,H,W]", "--opset=%d" % opset)
+    oracle.run(out, runs_of(model, [(4, 7, 6)], 0))

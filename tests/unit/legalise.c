@@ -53,6 +53,23 @@ static void what_is_made_is_legal(void **state)
     assert_true(node_has(g->nodes.at[0], "axes"));
 }
 
+static void axes_of_reductions_are_counted_from_the_front(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, 3);
+    const int64_t axes[] = { 0, -1 };
+    const int64_t *made;
+    int64_t n;
+    legalised(g, ox_g_with(g, "ReduceMax", INPUTS(x, ox_ints(g, axes, 2)), INT("keepdims", 0)), 18,
+              false);
+    assert_ops(g, "ReduceMax");
+    assert_true(ox_known_ints(g, g->nodes.at[0]->in[1], &made, &n));
+    assert_int_equal(n, 2);
+    assert_int_equal(made[0], 0);
+    assert_int_equal(made[1], 2);
+    assert_int_equal(node_int(g->nodes.at[0], "keepdims", 1), 0);
+}
+
 static void softmax_of_the_last_axis_stays(void **state)
 {
     Graph *g = graph_of(*state);
@@ -356,6 +373,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_rule_applies_below_its_opset),
         TEST(what_is_made_is_legal),
+        TEST(axes_of_reductions_are_counted_from_the_front),
         TEST(softmax_of_the_last_axis_stays),
         TEST(ints_are_compared_not_cast),
         TEST(nothing_is_one_divided_by_an_int),

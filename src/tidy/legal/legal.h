@@ -27,7 +27,7 @@ Ox permuted(Graph *g, Ox x, const int64_t *perm, int rank);
 Ox swapped_with_last(
     Graph *g, Ox x,
     int axis); /* a Transpose of axis and the last one; x itself where axis is the last */
-Verdict legal_arg_last(Legal *l, Node *n, Ox *out);
+Verdict legal_arg(Legal *l, Node *n, Ox *out);
 Verdict legal_bitwise(Legal *l, Node *n, Ox *out);
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out);
 Verdict legal_einsum(Legal *l, Node *n, Ox *out);

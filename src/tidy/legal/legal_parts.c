@@ -357,17 +357,24 @@ Verdict legal_pad(Legal *l, Node *n, Ox *out)
 /* ---- ArgMax ---- */
 
 /* ArgMax and ArgMin with select_last_index before 12: the last of equal items is the first one
- * of the reversed axis. */
-Verdict legal_arg_last(Legal *l, Node *n, Ox *out)
+ * of the reversed axis. Their axis is counted from the front, as that of a reduction is. */
+Verdict legal_arg(Legal *l, Node *n, Ox *out)
 {
-    (void)l;
     Graph *g = n->graph;
     Ox x = n->in[0];
     int rank = ox_rank(x);
     int64_t axis = node_int(n, "axis", 0);
-    if (!node_int(n, "select_last_index", 0) || rank < 1)
+    bool of_last = node_int(n, "select_last_index", 0) && l->target < 12;
+    if (rank < 1 || (axis >= 0 && !of_last))
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
+    if (!of_last) {
+        bool last = node_int(n, "select_last_index", 0);
+        out[0] = ox_g_with(g, n->op->name, INPUTS(x), INT("axis", axis),
+                           INT("keepdims", node_int(n, "keepdims", 1)),
+                           last ? INT("select_last_index", 1) : NO_ATTR);
+        return CHANGED;
+    }
     Ox size = ox_dim_value(g, ox_dim(x, (int)axis));
     Ox last = ox_g(g, "Sub", size, ox_int(g, 1));
     Ox back = ox_g(g, "Range", last, ox_int(g, -1), ox_int(g, -1));

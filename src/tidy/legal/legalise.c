@@ -92,6 +92,32 @@ static Verdict legal_softmax(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* ---- reductions ---- */
+
+/* Axes that are counted from the end are counted from the front: ONNX Runtime 1.31 leaves the shape
+ * of a tensor without elements as it is along the former. */
+static Verdict legal_reduction(Legal *l, Node *n, Ox *out)
+{
+    (void)l;
+    Graph *g = n->graph;
+    const int64_t *axes;
+    int64_t count;
+    int64_t front[MAX_RANK];
+    bool from_the_end = false;
+    int rank = ox_rank(n->in[0]);
+    if (rank < 0 || !in_of(n, 1) || !ox_known_ints(g, n->in[1], &axes, &count) || count > rank)
+        return AS_IT_IS;
+    for (int64_t i = 0; i < count; i++) {
+        from_the_end |= axes[i] < 0;
+        front[i] = axes[i] < 0 ? axes[i] + rank : axes[i];
+    }
+    if (!from_the_end)
+        return AS_IT_IS;
+    out[0] = ox_g_with(g, n->op->name, INPUTS(n->in[0], ox_ints(g, front, (size_t)count)),
+                       INT("keepdims", node_int(n, "keepdims", 1)));
+    return CHANGED;
+}
+
 /* ---- normalisation ---- */
 
 /* The type in which a norm computes (stash_type): float32 for float16 and bfloat16. */
@@ -572,8 +598,8 @@ static Verdict legal_if(Legal *l, Node *n, Ox *out)
 }
 
 static const LegalOp legal_ops[] = {
-    { "ArgMax", 12, legal_arg_last },
-    { "ArgMin", 12, legal_arg_last },
+    { "ArgMax", ONNX_LAST_TARGET + 1, legal_arg },
+    { "ArgMin", ONNX_LAST_TARGET + 1, legal_arg },
     { "AveragePool", ONNX_LAST_TARGET + 1, legal_pool },
     { "BitwiseAnd", 18, legal_bitwise },
     { "BitwiseNot", 18, legal_bitwise },
@@ -607,6 +633,16 @@ static const LegalOp legal_ops[] = {
     { "Pow", ONNX_LAST_TARGET + 1, legal_pow },
     { "RMSNormalization", 23, legal_rms_norm },
     { "Range", 11, legal_range },
+    { "ReduceL1", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceL2", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceLogSum", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceLogSumExp", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceMax", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceMean", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceMin", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceProd", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceSum", ONNX_LAST_TARGET + 1, legal_reduction },
+    { "ReduceSumSquare", ONNX_LAST_TARGET + 1, legal_reduction },
     { "Reshape", 14, legal_reshape },
     { "ScatterElements", 18, legal_scatter_elements },
     { "ScatterND", ONNX_LAST_TARGET + 1, legal_scatter_nd },
