@@ -58,6 +58,18 @@ class Encoder(nn.Module):
         return self.layer(x)
 
 
+@network((3, 3), (4,), forms=("traced", "exported"))
+class Decomposed(nn.Module):
+    """What the default decompositions of torch.export leave: checks for errors, _trilinear, rrelu_with_noise_functional."""
+    def __init__(self):
+        super().__init__()
+        self.pairs = nn.Bilinear(3, 4, 5)
+
+    def forward(self, x, y):
+        a = x + 8 * torch.eye(3)
+        return torch.linalg.inv(a), torch.linalg.solve(a, x), self.pairs(x[:, 0], y), F.rrelu(x)
+
+
 @network((5, 8), (5,))
 class Attention(nn.Module):
     """Heads by hand, a causal mask, and one of the batch's own."""

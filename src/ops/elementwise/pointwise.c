@@ -819,6 +819,15 @@ static Ox lower_rrelu(Op *op)
     return ox(op, "Where", negative, ox(op, "Mul", x, slope), x);
 }
 
+/* What functionalization makes of it. The noise is written in training only, for a gradient. */
+static Value lower_rrelu_with_noise(Op *op)
+{
+    Value out[] = { val_tensor(op->cx, lower_rrelu(op)), val_none() };
+    if (!arg_bool(op, "training"))
+        out[1] = val_tensor(op->cx, arg(op, "noise"));
+    return val_tuple(op->cx, out, 2);
+}
+
 static Value lower_log_sigmoid_forward(Op *op)
 {
     Ox x = arg(op, "self");
@@ -1050,6 +1059,11 @@ OP_ROWS(pointwise)
           "aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
           "training=False, Generator? generator=None) -> Tensor",
           .layout = LAYOUT_CONTIGUOUS);
+    CALL(lower_rrelu_with_noise, NULL, PLAIN,
+         "aten::rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar "
+         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, "
+         "Tensor noise_out)",
+         .layout = LAYOUT_CONTIGUOUS);
     CALL(lower_log_sigmoid_forward, NULL, PLAIN,
          "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
          .layout = LAYOUT_CONTIGUOUS);

@@ -798,6 +798,53 @@ static Ox lower_bilinear(Op *op)
     return bias ? ox(op, "Add", out, bias) : out;
 }
 
+/* The letters of the axes but for those in `without`, behind those that are there: of 4 axes
+ * without [0, 2], "bd". False after an error. */
+static bool add_letters(Op *op, const char *name, int rank, char *to)
+{
+    Ints without = arg_ints(op, name);
+    bool left_out[MAX_RANK] = { false };
+    for (size_t i = 0; i < without.n; i++) {
+        int64_t axis = without.at[i] < 0 ? without.at[i] + rank : without.at[i];
+        if (axis < 0 || axis >= rank)
+            return fail(op->cx, E_VALUE, "%s has an axis that is out of range: %lld", name,
+                        (long long)without.at[i]);
+        left_out[axis] = true;
+    }
+    char *end = to + strlen(to);
+    for (int a = 0; a < rank; a++)
+        if (!left_out[a])
+            *end++ = (char)('a' + a);
+    *end = '\0';
+    return !ctx_failed(op->cx);
+}
+
+/* The sum over the axes sumdim of i1 * i2 * i3, each of which is expanded along some axes. What
+ * bilinear is decomposed into: [b, i] along the second, [o, i, j] along the first, .. */
+static Ox lower_trilinear(Op *op)
+{
+    static const char *const inputs[] = { "i1", "i2", "i3" };
+    static const char *const expanded[] = { "expand1", "expand2", "expand3" };
+    char equation[4 * MAX_RANK + 8] = "";
+    Ox at[3] = { arg(op, "i1"), arg(op, "i2"), arg(op, "i3") };
+    if (!ranks_known(op, at, 3))
+        return POISON;
+    int rank = ox_rank(at[0]) + (int)arg_ints(op, "expand1").n;
+    if (rank > 26)
+        return op_refuse(op, "more than 26 axes");
+    for (int i = 0; i < 3; i++) {
+        size_t before = strlen(equation);
+        if (!add_letters(op, expanded[i], rank, equation))
+            return POISON;
+        if (strlen(equation) - before != (size_t)ox_rank(at[i]))
+            return op_fail(op, E_VALUE, "%s has %d axes, and %s makes others of it", inputs[i],
+                           ox_rank(at[i]), expanded[i]);
+        strcat(equation, i < 2 ? "," : "->");
+    }
+    return add_letters(op, "sumdim", rank, equation) ? einsum(op, str_of(op->cx, equation), at, 3)
+                                                     : POISON;
+}
+
 static bool is_float8(Ox x) { return dtype_is_float(ox_dtype(x)) && dtype_size(ox_dtype(x)) == 1; }
 
 /* Are the scales one number each, or one for each row of a and each column of b? */
@@ -912,6 +959,9 @@ OP_ROWS(linalg)
     LOWER(
         lower_bilinear, NULL, PLAIN,
         "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor");
+    LOWER(lower_trilinear, NULL, PLAIN,
+          "aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] "
+          "expand3, int[] sumdim, int unroll_dim=1) -> Tensor");
     LOWER(lower_scaled_mm, NULL, PLAIN,
           "aten::_scaled_mm(Tensor self, Tensor mat2, Tensor scale_a, Tensor scale_b, Tensor? "
           "bias=None, Tensor? scale_result=None, ScalarType? out_dtype=None, bool "
