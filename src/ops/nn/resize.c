@@ -79,35 +79,51 @@ static bool target_plain(Op *op, Ox x, Target *t)
 
 /* ---- the scale as ONNX keeps it, a float32 ---- */
 
-/* The size that ONNX gives n elements, in float32; PyTorch computes it in double. */
+/* The size that ONNX Runtime gives n elements, in float32; PyTorch computes it in double. */
 static int64_t onnx_size(int64_t n, float scale) { return whole_part(floorf((float)n * scale)); }
+
+/* The size that onnx's shape inference and reference give n elements: of 10 and the float32 of 1.8,
+ * which lies below 1.8, 17 where ONNX Runtime rounds the product to 18. */
+static int64_t inferred_size(int64_t n, float scale)
+{
+    return whole_part(floor((double)n * (double)scale));
+}
 
 enum { SIZES_TRIED = 1 << 16 }; /* of a size that is not known, from the smallest on */
 
-/* Does the float32 `kept` give the sizes that `scale` gives? */
-static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept)
+/* Does the float32 `kept` give the sizes that `scale` gives? inferred: to shape inference too. */
+static bool scale_agrees(Ctx *cx, Dim in, double scale, float kept, bool inferred)
 {
     int64_t lo, hi;
     dim_range(cx, in, &lo, &hi);
     int64_t n;
-    for (int64_t k = 0; k < SIZES_TRIED && add_ok(lo, k, &n) && n <= hi; k++)
-        if (onnx_size(n, kept) != whole_part(floor((double)n * scale)))
+    for (int64_t k = 0; k < SIZES_TRIED && add_ok(lo, k, &n) && n <= hi; k++) {
+        int64_t size = whole_part(floor((double)n * scale));
+        if (onnx_size(n, kept) != size || (inferred && inferred_size(n, kept) != size))
             return false;
+    }
     return true;
 }
 
 /* The float32 nearest to scale that gives PyTorch's sizes: itself or a neighbour, which moves no
  * sample by more than a rounding. False: none of them does. */
-static bool float_scale(Ctx *cx, Dim in, double scale, float *out)
+static bool nearest_scale(Ctx *cx, Dim in, double scale, bool inferred, float *out)
 {
     float near = (float)scale;
     float try[3] = { near, nextafterf(near, INFINITY), nextafterf(near, 0) };
     for (int i = 0; i < 3; i++) {
         *out = try[i];
-        if (scale_agrees(cx, in, scale, *out))
+        if (scale_agrees(cx, in, scale, *out, inferred))
             return true;
     }
     return false;
+}
+
+/* The same, of which shape inference says PyTorch's size too where it knows the axis's. */
+static bool float_scale(Ctx *cx, Dim in, double scale, float *out)
+{
+    return (dim_known(in, NULL) && nearest_scale(cx, in, scale, true, out)) ||
+        nearest_scale(cx, in, scale, false, out);
 }
 
 bool resize_scale(Op *op, Ox x, const Target *t, int i, float *out)
