@@ -100,3 +100,26 @@ bool may_have_sizes(Op *op, Ox x, const Dim *dims, int n)
         same = !surely_differ(op, ox_dim(x, i), dims[i]);
     return same;
 }
+
+/* See internal.h. A tensor without elements needs no memory, nor does a stride count where its axis
+ * has one place; any other negative stride leads before the start, which PyTorch calls overflow. */
+bool need_storage(Op *op, Dims size, Dims stride)
+{
+    Ctx *cx = op->cx;
+    Dim zero = dim_int(cx, 0);
+    Dim one = dim_int(cx, 1);
+    bool filled = true;
+    bool backward = false;
+    if (size.n != stride.n)
+        return fail(cx, E_VALUE,
+                    "dimensionality of sizes (%zu) must match dimensionality of strides (%zu)",
+                    size.n, stride.n);
+    for (size_t i = 0; i < size.n; i++) {
+        filled = filled && surely_differ(op, size.at[i], zero);
+        backward = backward ||
+            (dim_lt(cx, stride.at[i], zero) == YES && surely_differ(op, size.at[i], one));
+    }
+    return !filled || !backward ||
+        fail(cx, E_VALUE, "Storage size calculation overflowed with sizes=%s and strides=%s",
+             dims_text(cx, size.at, (int)size.n)->s, dims_text(cx, stride.at, (int)stride.n)->s);
+}

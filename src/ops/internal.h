@@ -137,6 +137,8 @@ bool may_have_sizes(Op *op, Ox x, const Dim *dims, int n);
 bool may_expand(Op *op, Ox x, const Dim *dims, int n);
 /* may_expand(), else PyTorch's error. */
 MUST_USE bool need_expand(Op *op, Ox x, const Dim *dims, int n);
+/* Can a new tensor have these sizes, none negative, and strides? Else PyTorch's error. */
+MUST_USE bool need_storage(Op *op, Dims size, Dims stride);
 /* May v be broadcast into a tensor of out's sizes? Else PyTorch's error. */
 MUST_USE bool need_output(Op *op, Ox out, Ox v);
 

@@ -98,6 +98,15 @@ static Ox lower_new_fill(Op *op)
     return filled(op, ox_integer(op->g, t, op->row->datum), d.at, d.n);
 }
 
+static Ox lower_empty_strided(Op *op)
+{
+    Dims size = arg_new_sizes(op, "size");
+    Dims stride = arg_dims(op, "stride");
+    if (ctx_failed(op->cx) || !need_storage(op, size, stride))
+        return POISON;
+    return has_param(op, "self") ? lower_new_fill(op) : lower_fill_shape(op);
+}
+
 /* full. row->datum: the type without dtype=, or DT_NONE for the number's own. */
 static Ox lower_full(Op *op)
 {
@@ -725,9 +734,9 @@ OP_ROWS(create)
     FAMILY(lower_fill_shape, 1, NULL, PLAIN, "aten::ones(SymInt[] size, " HOW ") -> Tensor");
     FAMILY(lower_fill_shape, 0, NULL, PLAIN,
            "aten::empty.memory_format(SymInt[] size, " LIKE ") -> Tensor");
-    FAMILY(lower_fill_shape, 0, NULL, PLAIN,
-           "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor",
-           .layout = LAYOUT_OWN_ORDER);
+    LOWER(lower_empty_strided, NULL, PLAIN,
+          "aten::empty_strided(SymInt[] size, SymInt[] stride, " HOW ") -> Tensor",
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_empty_permuted, NULL, PLAIN,
           "aten::empty_permuted(SymInt[] size, int[] physical_layout, " HOW ") -> Tensor",
           .layout = LAYOUT_OWN_ORDER);
@@ -743,10 +752,9 @@ OP_ROWS(create)
     FAMILY(lower_new_fill, 0, NULL, PLAIN,
            "aten::new_empty(Tensor self, SymInt[] size, " HOW ") -> Tensor",
            .layout = LAYOUT_CONTIGUOUS);
-    FAMILY(lower_new_fill, 0, NULL, PLAIN,
-           "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " HOW
-           ") -> Tensor",
-           .layout = LAYOUT_OWN_ORDER);
+    LOWER(lower_empty_strided, NULL, PLAIN,
+          "aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, " HOW ") -> Tensor",
+          .layout = LAYOUT_OWN_ORDER);
     LOWER(lower_full, NULL, PLAIN,
           "aten::full(SymInt[] size, Scalar fill_value, " HOW ") -> Tensor");
     FAMILY(lower_full, DT_FLOAT, NULL, PLAIN,

@@ -138,6 +138,13 @@ static Ox lower_empty(Op *op)
     return expand_dims(op, zero, d.at, (int)d.n);
 }
 
+static Ox lower_empty_strided(Op *op)
+{
+    Dims size = arg_new_sizes(op, "shape");
+    Dims stride = arg_dims(op, "strides");
+    return ctx_failed(op->cx) || !need_storage(op, size, stride) ? POISON : lower_empty(op);
+}
+
 static Ox lower_full_like(Op *op)
 {
     Ox a = arg(op, "a");
@@ -293,8 +300,9 @@ OP_ROWS(prims)
     LOWER(lower_full, NULL, PLAIN,
           "prims::full(SymInt[] shape, Scalar fill_value, " HOW ") -> Tensor");
     LOWER(lower_empty, NULL, PLAIN, "prims::empty(SymInt[] shape, " HOW ") -> Tensor");
-    OLDER("prims::empty_strided(SymInt[] shape, SymInt[] strides, " HOW ") -> Tensor");
     OLDER("prims::empty_permuted(SymInt[] shape, int[] physical_layout, " HOW ") -> Tensor");
+    LOWER(lower_empty_strided, NULL, PLAIN,
+          "prims::empty_strided(SymInt[] shape, SymInt[] strides, " HOW ") -> Tensor");
     LOWER(lower_full_like, NULL, PLAIN,
           "prims::full_like(Tensor a, Scalar fill_value, " HOW ") -> Tensor");
     LOWER(lower_iota, NULL, PLAIN,
