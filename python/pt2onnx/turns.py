@@ -15,7 +15,7 @@ import torch
 from torch.utils._mode_utils import no_dispatch
 
 from .versions import GLOBALS, ONNX_DTYPES, symbolic_helper
-from .writes import Writes
+from .writes import Writes, writes_of_a_run
 
 FIELDS = ("in_onnx_export", "operator_export_type", "training_mode", "export_training", "export_onnx_opset_version")
 OF_THE_TRACER = ("_trace_module_map", "_create_interpreter_name_lookup_fn")      # trace.py has others in their places while it traces
@@ -182,7 +182,7 @@ class Kept:
     """`written`: the model's tensors that a run has written to; `unseen`: those of them that no operator has written to. Known behind the run."""
 
     def __init__(self, model):
-        self.written, self.unseen, self.writes = [], [], Writes()
+        self.written, self.unseen, self.writes = [], [], writes_of_a_run()
         modules = model.modules() if isinstance(model, torch.nn.Module) else ()
         places = [place for m in modules for place in places_of_tensors(m)]
         copies = copies_of([t for _, _, t in places])

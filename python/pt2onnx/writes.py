@@ -20,6 +20,11 @@ UNRECORDED = [["aten", name] for name in                # as torch's tracer has 
 FRAMES_OF_A_MODE = ("pt2onnx/writes.py", "torch/_ops.py", "torch/_compile.py", "torch/_dynamo/eval_frame.py", "torch/utils/_python_dispatch.py")
 
 
+def writes_of_a_run():
+    """A Writes. One whose methods torch._dynamo leaves alone where somebody has imported that."""
+    return (UncompiledWrites if "torch._dynamo" in sys.modules else Writes)()
+
+
 class Writes(TorchDispatchMode):
     """`with writes:` around a run; writes.put_back() gives all memory that was written to, and is still there, what it held before."""
 
@@ -27,8 +32,14 @@ class Writes(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls):
-        """torch 2.x asks. It would import all of torch._dynamo to say that this method is not to be compiled, which takes longer than an export."""
+        """torch 2.x asks. It would import all of torch._dynamo to say that __torch_dispatch__ is not to be compiled, which takes longer than an export."""
         return False
+
+    @classmethod
+    def is_infra_mode(cls):
+        """torch 2.x asks. What forward compiles, and each operator that takes functions (torch.cond), would not be compiled below this mode, and
+        never again in this process."""
+        return True
 
     def __init__(self):
         super().__init__()
@@ -86,6 +97,17 @@ class Writes(TorchDispatchMode):
             storage = None if ref.expired() else torch.UntypedStorage._new_with_weak_ptr(address)
             if storage is not None and storage.nbytes() >= copy.nbytes():               # it has grown where a tensor was resized
                 storage[:copy.nbytes()].copy_(copy)
+
+
+class UncompiledWrites(Writes):
+    """Where a part of forward is compiled, torch._dynamo would compile what its operators call too, and stumble over no_dispatch."""
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return True
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 @contextlib.contextmanager

@@ -55,6 +55,81 @@ def test_torchs_test_of_the_canonical_form_is_left_out(monkeypatch, tmp_path):
     assert graph_of(tmp_path / "pt2onnx-program.pt2") == graph_of(tmp_path / "torch.pt2")
 
 
+class Branches(torch.nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+
+class Repeated(torch.nn.Module):
+    def forward(self, x):
+        from torch._higher_order_ops import while_loop
+        return while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2), (torch.zeros((), dtype=torch.int64), x))
+
+
+class Scanned(torch.nn.Module):
+    def forward(self, x):
+        from torch._higher_order_ops import scan
+        return scan(lambda total, row: (total + row, total * row), torch.zeros(3), x)
+
+
+class Mapped(torch.nn.Module):
+    def forward(self, x):
+        from torch._higher_order_ops.map import map as map_rows
+        return map_rows(lambda row: row.sin() + 1, x)
+
+
+@pytest.mark.skipif(not hasattr(torch, "_higher_order_ops") or not hasattr(torch._higher_order_ops, "scan"), reason="this torch has no scan")
+@pytest.mark.parametrize("options", [{}, {"verify": True}, {"dynamic_shapes": {"x": {0: "n"}}}], ids=["", "verify", "open"])
+@pytest.mark.parametrize("net", [Branches, Repeated, Scanned, Mapped])
+def test_operators_that_take_functions(net, options):
+    """They compile those functions. Behind the export they do so as before."""
+    model = program(net(), (ROWS,), **options)
+    agrees(model, net(), ROWS)
+    agrees(model, net(), -ROWS)
+    torch.export.export(net(), (ROWS,))
+
+
+@pytest.mark.skipif(not hasattr(torch, "cond"), reason="this torch has no cond")
+def test_torch_is_as_before_where_a_function_fails():
+    class Unlike(torch.nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, torch.sin, torch.sum, (x,))
+    with pytest.raises(Exception, match="cond"):
+        program(Unlike(), (ROWS,))
+    torch.export.export(Branches(), (ROWS,))
+    assert torch.equal(torch.cond(torch.tensor(True), torch.sin, torch.cos, (ROWS,)), ROWS.sin())
+
+
+@pytest.mark.skipif(not hasattr(torch, "compiler") or not hasattr(torch.compiler, "is_exporting"), reason="this torch does not say that it exports")
+def test_what_forward_compiles_is_compiled_as_without_us():
+    """A mode of ours is no part of it, and what the run writes to is as before."""
+    held, graphs = [torch.zeros(3), torch.zeros(0, 2, dtype=torch.int64)], []
+
+    def backend(graph, example):
+        graphs.append(graph)
+        return graph.forward
+
+    class Compiled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = torch.compile(self.parts, backend=backend)
+
+        def parts(self, x):
+            torch.nonzero(x, out=held[1])               # no part of a graph
+            held[0].add_(1)
+            return x + held[0] + held[1].sum()
+
+        def forward(self, x):
+            return x + 1 if torch.compiler.is_exporting() else x + self.part(x) * 0 + 1
+    try:
+        program(Compiled(), (ROWS,), verify=True)
+        compiled = len(graphs)
+        Compiled()(ROWS)
+        assert held[0].tolist() == [1, 1, 1] and compiled == len(graphs) > 0
+    finally:
+        torch._dynamo.reset()
+
+
 def sizes(model):
     return {v.name: dims(v) for v in model.graph.input}
 
