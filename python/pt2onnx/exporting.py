@@ -285,7 +285,7 @@ class Export:
         else:
             self.program, names = self.exported()
         saved = os.path.join(self.folder, "model.pt2")
-        programs.save(self.program, saved, Symbolics(s).functions)
+        programs.save(self.program, saved, Symbolics(s).functions, with_example=s.dump_exported_program)
         if s.dump_exported_program:
             os.makedirs(s.artifacts_dir, exist_ok=True)
             shutil.copy(saved, os.path.join(s.artifacts_dir, "pt2onnx-program.pt2"))

@@ -61,6 +61,11 @@ def program_writer():
     return serialize if hasattr(serialize, "canonicalize") else None
 
 
+def children_of(spec):
+    """What a TreeSpec of torch's holds."""
+    return spec.children() if hasattr(spec, "children") else spec.children_specs
+
+
 def error_of(name, message):
     """An exception of torch.onnx.errors with our text; torch's own constructors make theirs from other arguments."""
     cls = getattr(errors, name, RuntimeError)

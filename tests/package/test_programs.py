@@ -1,4 +1,6 @@
 """Modules through torch.export: dynamo=True, dynamic_shapes, and what is given back. torch 1.13 has none of it."""
+import collections
+import dataclasses
 import gc
 import io
 import json
@@ -53,6 +55,69 @@ def test_torchs_test_of_the_canonical_form_is_left_out(monkeypatch, tmp_path):
     pt2onnx.export(saved, (), str(tmp_path / "net.onnx"), dump_exported_program=True, artifacts_dir=str(tmp_path))
     assert not asked and serialize.canonicalize is before and gc.isenabled()
     assert graph_of(tmp_path / "pt2onnx-program.pt2") == graph_of(tmp_path / "torch.pt2")
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@dataclasses.dataclass
+class State:
+    now: torch.Tensor
+    before: torch.Tensor = None
+    count: torch.Tensor = None
+
+
+if TORCH_2:
+    torch.export.register_dataclass(State)              # without a name that a file could have
+
+
+class Called(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
+@pytest.mark.parametrize("function, x, inputs, outputs", [
+    (lambda x: x.max(dim=1), ROWS, ["x"], ["values", "indices"]),
+    (lambda x: {"top": x.topk(2), "all": [x + 1]}, ROWS, ["x"], ["top.values", "top.indices", "all.0"]),
+    (lambda x: torch.linalg.slogdet(x[:3]), ROWS, ["x"], ["sign", "logabsdet"]),
+    (lambda x: Pair(x.max(dim=1), Pair(x + 1, x * 2)), ROWS, ["x"], ["left.values", "left.indices", "right.left", "right.right"]),
+    (lambda x: State(x + 1, count=x * 2), ROWS, ["x"], ["now", "count"]),
+    (lambda x: x.left + x.right, Pair(ROWS, ROWS + 1), ["x.left", "x.right"], ["output"]),
+    (lambda x: x.now + x.count, State(ROWS, count=ROWS + 1), ["x.now", "x.count"], ["output"]),
+])
+def test_containers_that_have_no_name_in_a_file(function, x, inputs, outputs):
+    """torch.export.save refuses them. The program keeps them."""
+    registry = torch.utils._pytree.SUPPORTED_SERIALIZED_TYPES
+    names_in_files = dict(registry)
+    made = torch.export.export(Called(function), (x,))
+    graph = list(made.module_call_graph)
+    for model, args in ((Called(function), (x,)), (made, ())):
+        found = pt2onnx.export(model, args, dynamo=True, verify=True)
+        assert (found.input_names, found.output_names) == (inputs, outputs)
+        assert len(found(x)) == len(outputs)
+    assert made.module_call_graph == graph and made.example_inputs[0][0] is x and type(made.module()(x)) is type(function(x))
+    assert {cls: registry[cls] for cls in names_in_files} == names_in_files and Pair not in registry
+
+
+def test_containers_without_names_in_the_saved_program(tmp_path):
+    model = Called(lambda x: Pair(x.now + 1, x.now.max(dim=1)))
+    pt2onnx.export(model, (State(ROWS),), dynamo=True, dump_exported_program=True, artifacts_dir=str(tmp_path))
+    found = torch.export.load(tmp_path / "pt2onnx-program.pt2")
+    assert found.example_inputs is None                 # it would not be what the program takes
+    assert found.call_spec.out_spec == torch.utils._pytree.tree_flatten({"left": 0, "right": {"values": 0, "indices": 0}})[1]
+
+
+def test_containers_of_a_class_that_python_does_not_write():
+    """torch.export.save would write the example too."""
+    @dataclasses.dataclass
+    class Local:
+        rows: torch.Tensor
+    torch.export.register_dataclass(Local, serialized_type_name="test_programs.Local")
+    assert pt2onnx.export(Called(lambda x: x.rows + 1), (Local(ROWS),), dynamo=True, verify=True).input_names == ["x.rows"]
 
 
 class Branches(torch.nn.Module):
