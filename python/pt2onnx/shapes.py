@@ -5,9 +5,11 @@ or as a text, stand in the model."""
 import inspect
 
 import torch
+from torch.utils import _pytree
 
 from . import axes
-from .versions import open_size, static_size
+from .programs import names_in
+from .versions import children_of, open_size, static_size
 
 
 def arguments_of(model, args, keywords):
@@ -44,8 +46,9 @@ def mapped(value, shape, do, path):
         shapes = shape or [None] * len(value)
         if not isinstance(shapes, (tuple, list)) or len(shapes) != len(value):
             raise ValueError("dynamic_shapes: %s has %d items, not %r" % (path, len(value), shape))
-        items = [mapped(v, s, do, "%s.%d" % (path, i)) for i, (v, s) in enumerate(zip(value, shapes))]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        names = getattr(value, "_fields", range(len(value)))
+        items = [mapped(v, s, do, "%s.%s" % (path, name)) for name, v, s in zip(names, value, shapes)]
+        return like(value, items)
     if isinstance(value, dict):
         shapes = shape or {}
         unknown = [key for key in shapes if key not in value] if isinstance(shapes, dict) else [shape]
@@ -53,6 +56,24 @@ def mapped(value, shape, do, path):
             raise ValueError("dynamic_shapes: %s has the keys %s, not %r" % (path, ", ".join(map(str, value)), unknown[0]))
         return {k: mapped(v, shapes.get(k), do, "%s.%s" % (path, k)) for k, v in value.items()}
     return do(value, shape, path)
+
+
+def like(value, items):
+    """A tuple, named tuple or list as `value` is."""
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+
+
+def mapped_parts(parts, spec, do, path):
+    """do(part, path) of each part of a container that the user has registered, nested as torch.export wants its dynamic_shapes: a list for such a
+    container, one of Python's own as it is."""
+    if spec.type is None:
+        return do(next(parts), path)
+    children = children_of(spec)
+    names = names_in(spec) or range(len(children))
+    found = [mapped_parts(parts, child, do, "%s.%s" % (path, name)) for name, child in zip(names, children)]
+    if spec.type not in _pytree.BUILTIN_TYPES:
+        return found
+    return _pytree.tree_unflatten(found, _pytree.TreeSpec(spec.type, spec.context, [_pytree.tree_structure(None)] * len(found)))
 
 
 def mapped_arguments(arguments, shapes, do):
@@ -85,7 +106,7 @@ def without_names(arguments, shapes):
         if isinstance(told, dict):
             return {key: hint(t) for key, t in told.items()}
         if isinstance(told, (tuple, list)):
-            return type(told)(map(hint, told))
+            return like(told, map(hint, told))
         return open_size(axes.spelled(told)) if isinstance(told, str) else told
     return mapped_arguments(arguments, shapes, lambda value, told, path: hint(told))
 
@@ -96,7 +117,7 @@ def leaves_of(arguments, shapes):
     found = []
 
     def leaf(value, told, path):
-        parts = torch.utils._pytree.tree_leaves(value)
+        parts = _pytree.tree_leaves(value)
         said = [told] if len(parts) == 1 else shapes_in(told)
         found.extend((path, part, s) for part, s in zip(parts, said if len(said) == len(parts) else [None] * len(parts)))
     mapped_arguments(arguments, shapes, leaf)
@@ -121,11 +142,14 @@ def sizes_in(told):
 
 
 def of_axes(arguments, named_axes, input_names):
-    """dynamic_axes as dynamic_shapes, and the names that inputs have in them: the caller's, then those of forward's parameters, `d.0` and
-    `d.key` for parts of one."""
+    """dynamic_axes as dynamic_shapes, and the names that inputs have in them: the caller's, then those of forward's parameters, `d.0`, `d.key` and
+    `d.field` for parts of one."""
     names, used = iter(input_names), set()
 
     def leaf(value, told, path):
+        parts, spec = _pytree.tree_flatten(value)
+        if spec.type is not None:
+            return mapped_parts(iter(parts), spec, lambda part, path: leaf(part, None, path), path)
         name = path if value is None else next(names, path)
         used.add(name)
         if name not in named_axes or not isinstance(value, torch.Tensor):
@@ -165,7 +189,7 @@ def without_ones(example, arguments, shapes):
         for axis in ones.get(id(value), ()):
             value = torch.cat([value, value], axis)
         return value
-    return torch.utils._pytree.tree_map(larger, example) if ones and not computed else None
+    return _pytree.tree_map(larger, example) if ones and not computed else None
 
 
 def stays_open(size):
@@ -182,7 +206,7 @@ def inputs_of(program):
 def arguments_of_program(program):
     """As arguments_of, with torch.export's own stand-ins for tensors, which have the program's sizes."""
     values = [n.meta.get("val") for n in inputs_of(program)]
-    args, keywords = torch.utils._pytree.tree_unflatten(values, program.call_spec.in_spec)
+    args, keywords = _pytree.tree_unflatten(values, program.call_spec.in_spec)
     names = getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or ()
     return {**{names[i] if i < len(names) else str(i): value for i, value in enumerate(args)}, **keywords}
 

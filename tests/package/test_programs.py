@@ -103,6 +103,27 @@ def test_containers_that_have_no_name_in_a_file(function, x, inputs, outputs):
     assert {cls: registry[cls] for cls in names_in_files} == names_in_files and Pair not in registry
 
 
+@pytest.mark.parametrize("function, x, inputs", [
+    (lambda x: x.left + x.right, Pair(ROWS, ROWS + 1), ["x.left", "x.right"]),
+    (lambda x: x.now + x.count, State(ROWS, count=ROWS + 1), ["x.now", "x.count"]),
+    (lambda x: x.now["a"] + x.now["b"][0], State({"a": ROWS, "b": [ROWS + 1]}), ["x.now.a", "x.now.b.0"]),
+    (lambda x: x.now.left + x.before[0], State(Pair(ROWS, ROWS), (ROWS,)), ["x.now.left", "x.now.right", "x.before.0"]),
+])
+def test_dynamic_axes_of_what_is_in_a_container(function, x, inputs):
+    axes = {name: {0: "n"} for name in inputs}
+    assert sizes(program(Called(function), (x,), dynamic_axes=axes, verify=True)) == {name: ["n", 3] for name in inputs}
+    found = program(Called(function), (x,), input_names=list("pqr"[:len(inputs)]), dynamic_axes={name: {0: "n"} for name in "pqr"[:len(inputs)]})
+    assert sizes(found) == {name: ["n", 3] for name in "pqr"[:len(inputs)]}
+
+
+def test_dynamic_axes_of_an_argument_beside_a_container():
+    class Beside(torch.nn.Module):
+        def forward(self, state, x):
+            return state.now.sum() + x
+    found = program(Beside(), (State(ROWS), ROWS), dynamic_axes={"x": {0: "n"}}, verify=True)
+    assert sizes(found) == {"state.now": [4, 3], "x": ["n", 3]}
+
+
 def test_containers_without_names_in_the_saved_program(tmp_path):
     model = Called(lambda x: Pair(x.now + 1, x.now.max(dim=1)))
     pt2onnx.export(model, (State(ROWS),), dynamo=True, dump_exported_program=True, artifacts_dir=str(tmp_path))
