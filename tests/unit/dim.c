@@ -310,6 +310,26 @@ static void replacing(void **state)
     ctx_free(cx);
 }
 
+/* Each step has the one before it twice, and 2^80 walks lead to N. */
+static void replacing_walks_shared_parts_once(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = dim_sym(cx, str_of(cx, "N"));
+    Dim d = n;
+    int64_t then;
+    int64_t steps = 1000000;
+    dim_set_example(n, steps);
+    for (int i = 0; i < 80; i++) {
+        Dim half = dim_floordiv(cx, d, dim_int(cx, 2));
+        d = dim_add(cx, half, dim_mod(cx, d, dim_int(cx, 3)));
+        steps = steps / 2 + steps % 3;
+    }
+    assert_true(dim_example(cx, d, &then));
+    assert_int_equal(then, steps);
+    ctx_free(cx);
+}
+
 /* ---- against plain integers
  * ---------------------------------------------------------------------------------- */
 
@@ -690,6 +710,7 @@ int main(void)
         cmocka_unit_test(equal_sizes_keep_their_names),
         cmocka_unit_test(scopes),
         cmocka_unit_test(replacing),
+        cmocka_unit_test(replacing_walks_shared_parts_once),
         cmocka_unit_test(against_integers),
         cmocka_unit_test(text_does_not_double),
         cmocka_unit_test(sizes_too_deep_to_walk_are_refused),

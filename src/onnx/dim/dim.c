@@ -403,9 +403,13 @@ Dim dim_product(Ctx *cx, const Dim *d, int n)
 typedef struct Replace {
     Dim (*lookup)(void *arg, Dim sym);
     void *arg;
+    Map made; /* deep atoms -> Dim: 2^k walks lead to one that is shared k times */
 } Replace;
 
-static Dim rebuild(Ctx *cx, Dim d, const Replace *how);
+/* As a tree such an expression is small enough to walk, whatever it shares. */
+enum { SMALL_LEVELS = 8 };
+
+static Dim rebuild(Ctx *cx, Dim d, Replace *how);
 
 /* What stands for the atom d by itself, whatever its arguments have become; NULL: d still does. */
 static Dim replaced_whole(Dim d, const Replace *how)
@@ -424,13 +428,8 @@ static Dim of_kind(Ctx *cx, Kind kind, Dim x, Dim y)
     }
 }
 
-/* An atom with its symbols replaced as `how` says, or, for NULL, as facts have said: H//16 is 14
- * once H is 224. NULL after an error. */
-static Dim rebuild_atom(Ctx *cx, Dim d, const Replace *how)
+static Dim rebuild_args(Ctx *cx, Dim d, Replace *how)
 {
-    Dim to = replaced_whole(d, how);
-    if (to || d->kind == D_SYM)
-        return to ? to : d;
     Dim x = rebuild(cx, d->of.arg[0], how);
     for (uint32_t i = 1; x && i < d->of.n; i++) {
         Dim y = rebuild(cx, d->of.arg[i], how);
@@ -441,7 +440,25 @@ static Dim rebuild_atom(Ctx *cx, Dim d, const Replace *how)
     return x;
 }
 
-static Dim rebuild(Ctx *cx, Dim d, const Replace *how)
+/* An atom with its symbols replaced as `how` says, or, for NULL, as facts have said: H//16 is 14
+ * once H is 224. NULL after an error. */
+static Dim rebuild_atom(Ctx *cx, Dim d, Replace *how)
+{
+    Dim to = replaced_whole(d, how);
+    if (to || d->kind == D_SYM)
+        return to ? to : d;
+    if (!how || d->levels <= SMALL_LEVELS)
+        return rebuild_args(cx, d, how);
+    to = map_get(&how->made, d);
+    if (to)
+        return to;
+    to = rebuild_args(cx, d, how);
+    if (to)
+        map_put(cx, &how->made, d, MUTABLE(struct DimRec, to));
+    return to;
+}
+
+static Dim rebuild(Ctx *cx, Dim d, Replace *how)
 {
     if (d->kind != D_SUM)
         return rebuild_atom(cx, d, how);
@@ -460,7 +477,7 @@ static Dim rebuild(Ctx *cx, Dim d, const Replace *how)
 
 Dim dim_replace(Ctx *cx, Dim d, Dim (*lookup)(void *arg, Dim sym), void *arg)
 {
-    Replace how = { lookup, arg };
+    Replace how = { .lookup = lookup, .arg = arg };
     Dim r = d ? rebuild(cx, dim_now(d), &how) : NULL;
     return r ? dim_now(r) : NULL;
 }
