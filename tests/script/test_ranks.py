@@ -159,6 +159,27 @@ def test_a_traced_squeeze_does_what_its_example_did(tmp_path):
     assert "dimension 1 (M) is not 1, squeeze keeps it" in done.stderr and "If" not in nodes
 
 
+@pytest.mark.parametrize("rows", [
+    lambda x: torch.diff(x, dim=0),
+    lambda x: x[:1] * x[1:],
+    lambda x: torch.maximum(x[:1], x[1:]),
+    lambda x: torch.where(x[1:] > 0, x[:x.shape[0] - 1], x[1:]),
+    lambda x: x[:x.shape[0] - 1],
+    lambda x: x.roll(1, 0)[1:x.shape[0]],
+    lambda x: torch.gradient(x, dim=0)[0][1:],
+    lambda x: (x[:x.shape[0] - 1, None] @ x[1:, :, None])[:, 0],
+    lambda x: nn.functional.interpolate(x[None, None], scale_factor=(0.6, 1), mode="bilinear")[0, 0],
+])
+def test_a_trace_knows_sizes_that_no_expression_says(rows, tmp_path):
+    """A broadcast of two sizes and a slice up to one whose sign is not known are symbols of their own."""
+    class Dropped(nn.Module):
+        def forward(self, x):
+            return rows(x).squeeze(0).flip(0)
+    traced = torch.jit.trace(Dropped().eval(), torch.randn(2, 3), check_trace=False)
+    done, _ = same(traced, tmp_path, [(torch.randn(2, 3),)], "-i", "x:float32[N,3]")
+    assert "is 1 as in the example, squeeze drops it" in done.stderr and "squeeze keeps it" not in done.stderr
+
+
 def test_a_size_that_was_1_is_asked_no_second_time(tmp_path):
     class Product(nn.Module):
         def __init__(self):

@@ -330,6 +330,25 @@ static void replacing_walks_shared_parts_once(void **state)
     ctx_free(cx);
 }
 
+/* A broadcast was what its sides were: 4 of A - 3 and A - 3*min(A, 1) for 7. */
+static void a_broadcast_has_its_sides_example(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim joined;
+    int64_t then;
+    dim_set_example(dim_sym(cx, str_of(cx, "A")), 7);
+    assert_true(dim_broadcast(cx, parse(cx, "A - 3"), parse(cx, "A - 3*min(A, 1)"), &joined));
+    assert_true(dim_example(cx, joined, &then));
+    assert_int_equal(then, 4);
+    assert_true(dim_broadcast(cx, parse(cx, "A - 6"), parse(cx, "2*A"), &joined));
+    assert_true(dim_example(cx, joined, &then));
+    assert_int_equal(then, 14);
+    assert_true(dim_broadcast(cx, parse(cx, "A"), parse(cx, "B"), &joined));
+    assert_false(dim_example(cx, joined, &then));
+    ctx_free(cx);
+}
+
 /* ---- against plain integers
  * ---------------------------------------------------------------------------------- */
 
@@ -711,6 +730,7 @@ int main(void)
         cmocka_unit_test(scopes),
         cmocka_unit_test(replacing),
         cmocka_unit_test(replacing_walks_shared_parts_once),
+        cmocka_unit_test(a_broadcast_has_its_sides_example),
         cmocka_unit_test(against_integers),
         cmocka_unit_test(text_does_not_double),
         cmocka_unit_test(sizes_too_deep_to_walk_are_refused),

@@ -307,6 +307,17 @@ void dim_on_pin(Ctx *cx, DimPin pin) { dims_of(cx)->pin = pin; }
 
 /* ---- broadcasting ---- */
 
+/* What the broadcast of a and b was in the example. */
+static void set_pair_example(Ctx *cx, Dim sym, Dim a, Dim b)
+{
+    int64_t x;
+    int64_t y;
+    if (!dim_example(cx, a, &x) || !dim_example(cx, b, &y))
+        return;
+    if (x == y || x == 1 || y == 1)
+        dim_set_example(sym, x == 1 ? y : x);
+}
+
 /* a broadcast with b, of which nothing more is known: the symbol that an earlier call made for the
  * same two, or a fresh one. */
 static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
@@ -329,6 +340,7 @@ static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
     d->sym.lo = x.lo < y.lo ? x.lo : y.lo; /* 0 against 1 is 0 */
     d->sym.hi = x.hi > y.hi ? x.hi : y.hi;
     vec_push(cx, &ds->pairs, (Pair){ a, b, d });
+    set_pair_example(cx, d, a, b);
     *out = d;
     return true;
 }

@@ -41,6 +41,10 @@ MUST_USE bool need_rank_of(Node *n, Ox v, const char *what, int least,
 Dim fresh_in(Node *n, int64_t lo, int64_t hi); /* a new symbol for a size that data decides */
 /* Give output i's symbols among `fresh` (NULL: not one) their origin: that axis of the output. */
 void set_origins(Node *n, int i, const Shape *fresh);
+/* What d was in the example, as a number; NULL: not known. */
+Dim example_of(Ctx *cx, Dim d);
+/* What the fresh symbols of a shape were in the example; NULL: not one, or not known. */
+void set_examples(const Shape *s, const Dim *example);
 /* Item i of v's contents, or NULL when it is not known. */
 Dim item_at(Ox v, int64_t i);
 /* Items as output contents when the output is a small int tensor of rank 0 or 1; else nothing

@@ -101,6 +101,21 @@ void set_origins(Node *n, int i, const Shape *fresh)
             dim_set_origin(node_cx(n), fresh->d[k], n->out[i], k);
 }
 
+Dim example_of(Ctx *cx, Dim d)
+{
+    int64_t size;
+    return dim_example(cx, d, &size) ? dim_int(cx, size) : NULL;
+}
+
+void set_examples(const Shape *s, const Dim *example)
+{
+    for (int k = 0; k < s->rank; k++) {
+        int64_t size;
+        if (dim_known(example[k], &size))
+            dim_set_example(s->d[k], size);
+    }
+}
+
 Dim item_at(Ox v, int64_t i)
 {
     return v && v->items && i >= 0 && i < v->n_items ? v->items[i] : NULL;

@@ -432,6 +432,7 @@ static bool infer_resize(Node *n)
     const int64_t *axes = NULL;
     size_t n_axes = x.rank >= 0 ? (size_t)x.rank : 0;
     double scale[MAX_RANK];
+    Dim example[MAX_RANK] = { NULL }; /* of sizes that no expression says */
     int64_t n_scale = 0;
     if (x.rank < 0)
         return out_shape(n, 0, first_type(n), &x);
@@ -463,10 +464,15 @@ static bool infer_resize(Node *n)
             x.d[axis] = item_at(n->in[3], (int64_t)i);
         else if (!sizes && scales && !crop)
             x.d[axis] = scaled(n, whole, scale[i]);
+        if (!sizes && scales && !crop && !x.d[axis])
+            example[axis] = scaled(n, example_of(node_cx(n), whole), scale[i]);
         if (ctx_failed(node_cx(n)))
             return false;
     }
-    return out_partial(n, 0, first_type(n), &x);
+    if (!out_partial(n, 0, first_type(n), &x))
+        return false;
+    set_examples(&x, example);
+    return true;
 }
 
 /* GridSample(X [N,C,D..], grid [N,D'..,k]) -> [N,C,D'..] */

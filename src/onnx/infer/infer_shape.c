@@ -491,6 +491,16 @@ static Dim slice_count(Ctx *cx, Dim size, Dim start, Dim end, int64_t step)
                   : NULL;
 }
 
+/* How many items size[start:end:step] had in the example: 4 of x[:L - 3], where L was 7, although
+ * the sign of L - 3 is not known. NULL: not known. */
+static Dim slice_example(Ctx *cx, Dim size, Dim start, Dim end, int64_t step)
+{
+    Dim was = example_of(cx, size);
+    Dim from = was ? example_of(cx, start) : NULL;
+    Dim to = from ? example_of(cx, end) : NULL;
+    return to ? slice_count(cx, was, from, to, step) : NULL;
+}
+
 /* The items of a list that is sliced by known numbers. */
 static void slice_items(Node *n)
 {
@@ -523,6 +533,7 @@ static bool infer_slice(Node *n)
     const int64_t *axes = NULL;
     const int64_t *steps = NULL;
     int64_t count, n_axes, n_steps;
+    Dim example[MAX_RANK] = { NULL }; /* of sizes that the contents do not tell */
     if (x.rank < 0)
         return out_shape(n, 0, first_type(n), &x);
     bool known = shape_count(n->in[1], &count) || shape_count(n->in[2], &count);
@@ -545,11 +556,17 @@ static bool infer_slice(Node *n)
             x.d[axis] = NULL;
             continue;
         }
-        x.d[axis] = slice_count(node_cx(n), x.d[axis], item_at(n->in[1], i), item_at(n->in[2], i),
-                                steps ? steps[i] : 1);
+        Dim size = x.d[axis];
+        Dim start = item_at(n->in[1], i);
+        Dim end = item_at(n->in[2], i);
+        int64_t step = steps ? steps[i] : 1;
+        x.d[axis] = slice_count(node_cx(n), size, start, end, step);
+        if (!x.d[axis])
+            example[axis] = slice_example(node_cx(n), size, start, end, step);
     }
     if (!out_partial(n, 0, first_type(n), &x))
         return false;
+    set_examples(&x, example);
     slice_items(n);
     return true;
 }
