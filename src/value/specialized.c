@@ -2,6 +2,7 @@
  *
  * In the order in which it counts, n being the size that the trace's example had:
  *   rows       constant positions 0 to n - 1 of it are read, or written, at one line
+ *   a slice    ends at n, as a number: x[:, :n], narrow(1, 0, n)
  *   broadcast  it meets a size of 2 or more: it is that, or 1 (of any program)
  *   a shape    view(n, -1) of it: the numbers line up for the example, and the rest takes it
  *   a number   sqrt(n) or log(n), where nothing else has n elements; a constant [2, n] of the
@@ -21,6 +22,7 @@ typedef struct Asked {
     int axis;
     bool by_name;
     Str why;       /* the evidence, for the note; NULL: none was found */
+    Str sliced;    /* evidence of the kind "a slice" */
     bool is_given; /* by a weight or an input, which no way to save the program changes */
 } Asked;
 
@@ -153,6 +155,19 @@ static Str line_of(Ctx *cx, SourceId at)
 
 static const char *line_or(Str line) { return line ? line->s : "the program"; }
 
+/* "it", or what is computed from it: "L//2 + 1". A buffer that is written row by row has an
+ * expression for a size that is L. */
+static const char *it_or(Ctx *cx, const Asked *a, Dim d)
+{
+    enum { SHORT = 48 };
+    int64_t n;
+    int64_t then;
+    if (d == a->size || (dim_example(cx, a->size, &n) && dim_example(cx, d, &then) && n == then))
+        return "it";
+    Str text = dim_text(cx, d);
+    return text->len <= SHORT ? text->s : "a size that is computed from it";
+}
+
 /* ---- what an output needs ---- */
 
 static void use_all(struct Specialized *s, const Node *n)
@@ -199,13 +214,26 @@ static void add_rows(Rows *r, Ctx *cx, int64_t from, int64_t to)
         map_put(cx, &r->position, as_key(i), NULL);
 }
 
-/* The rows of an axis of v that the line of n uses; NULL where the size is not of interest. */
+/* Does d grow with the sizes of the inputs? 4*L//M does not where L and M are the same size. */
+static bool grows(Ctx *cx, const Asked *a, Dim d)
+{
+    int64_t then;
+    int64_t doubled;
+    if (d == a->size)
+        return true;
+    return dim_example_times(cx, d, 1, &then) && dim_example_times(cx, d, 2, &doubled) &&
+        doubled > then;
+}
+
+/* The rows of an axis of v that the line of n uses; NULL where the size is not of interest: 4 of
+ * min(4, L) are no loop over L. */
 static Rows *rows_of(struct Specialized *s, const Node *n, Dim size, bool written)
 {
     Ctx *cx = s->cx;
     int64_t example;
     const Asked *of = asked_in(s, size);
-    if (!of || !dim_example(cx, size, &example) || example < 2 || example > MOST_ROWS)
+    if (!of || !dim_example(cx, size, &example) || example < 2 || example > MOST_ROWS ||
+        !grows(cx, of, size))
         return NULL;
     Str key = str_fmt(cx, "%d %s %lld", written, line_or(line_of(cx, n->at)), (long long)example);
     Rows *r = map_get(&s->rows, key);
@@ -215,6 +243,13 @@ static Rows *rows_of(struct Specialized *s, const Node *n, Dim size, bool writte
     *r = (Rows){ .of = of, .size = size, .n = example, .written = written, .at = n->at };
     map_put(cx, &s->rows, key, r);
     return r;
+}
+
+/* Does d, which was `then`, stay so where the inputs are larger? 4 does, and min(4, L). */
+static bool stays(Ctx *cx, Dim d, int64_t then)
+{
+    int64_t doubled;
+    return dim_example_times(cx, d, 2, &doubled) && doubled == then;
 }
 
 /* Gather(x, 3), Gather(x, [6, 5, .., 0]), Gather(x, L - 1 - 3). */
@@ -252,11 +287,19 @@ static bool one_item(const struct Specialized *s, Ox v, Dim *item, int64_t *then
     return dim_example(s->cx, at[0], then);
 }
 
-/* Does d, which was `then`, stay so where the inputs are larger? 4 does, and min(4, L). */
-static bool stays(Ctx *cx, Dim d, int64_t then)
+/* Slice(x, 4, 7) of 7: what is behind is never read. Of few columns, or of a size that nobody
+ * named, such a number may well be the program's own: x[:, 2:4] of boxes. */
+static void look_at_end(struct Specialized *s, const Node *n, Dim size, int64_t from, int64_t to)
 {
-    int64_t doubled;
-    return dim_example_times(cx, d, 2, &doubled) && doubled == then;
+    Ctx *cx = s->cx;
+    Asked *a = asked_in(s, size);
+    if (a->by_name ? from > 0 && to < MANY : from > 0 || to < MANY)
+        return;
+    a->sliced = str_fmt(cx,
+                        "%s reads positions %lld to %lld of %s alone, a slice that has the "
+                        "example's size as a number",
+                        line_or(line_of(cx, n->at)), (long long)from, (long long)to - 1,
+                        it_or(cx, a, size));
 }
 
 /* Slice(x, 4, 6) of one axis: rows 4 and 5. One that goes to the end, or over all of the example's,
@@ -283,9 +326,12 @@ static void look_at_slice(struct Specialized *s, const Node *n)
     if (!stays(s->cx, start, from) || !stays(s->cx, end, to))
         return;
     Rows *r = rows_of(s, n, size, false);
-    if (!r || to > r->n || to - from == r->n)
+    if (!r || to > r->n)
         return;
-    add_rows(r, s->cx, from, to);
+    if (to == r->n)
+        look_at_end(s, n, size, from, to);
+    if (to - from < r->n)
+        add_rows(r, s->cx, from, to);
 }
 
 /* Is v a part of a value as large as `whole` along the axis, all that Concat leaves as it is? */
@@ -377,19 +423,6 @@ static Ox largest_at(const Node *n, int from_last, int64_t *number)
     return largest;
 }
 
-/* "it", or what is computed from it: "L//2 + 1". A buffer that is written row by row has an
- * expression for a size that is L. */
-static const char *it_or(Ctx *cx, const Asked *a, Dim d)
-{
-    enum { SHORT = 48 };
-    int64_t n;
-    int64_t then;
-    if (d == a->size || (dim_example(cx, a->size, &n) && dim_example(cx, d, &then) && n == then))
-        return "it";
-    Str text = dim_text(cx, d);
-    return text->len <= SHORT ? text->s : "a size that is computed from it";
-}
-
 static bool is_weight(Ox v) { return v->kind == OX_CONST && const_is_weight(v->k); }
 
 /* Is v an input, a weight, or one of them in another shape? */
@@ -400,17 +433,6 @@ static bool is_given(Ox v)
             node_is(v->node, "Unsqueeze") || node_is(v->node, "Transpose")))
         v = v->node->in[0];
     return v->kind == OX_INPUT || is_weight(v);
-}
-
-/* Does d grow with the sizes of the inputs? 4*L//M does not where L and M are the same size. */
-static bool grows(Ctx *cx, const Asked *a, Dim d)
-{
-    int64_t then;
-    int64_t doubled;
-    if (d == a->size)
-        return true;
-    return dim_example_times(cx, d, 1, &then) && dim_example_times(cx, d, 2, &doubled) &&
-        doubled > then;
 }
 
 /* x of d elements and `with`, of `number`: d is that, or 1. */
@@ -577,6 +599,7 @@ static bool is_loop(const Rows *r)
     return seen >= r->n - 1 && r->uses > 2;
 }
 
+/* The first line with a loop tells, and where none has one the first slice. */
 static void judge_rows(struct Specialized *s)
 {
     Ctx *cx = s->cx;
@@ -590,6 +613,11 @@ static void judge_rows(struct Specialized *s)
                          "unrolled",
                          line_or(line_of(cx, r->at)), r->written ? "writes" : "reads",
                          (long long)r->n - 1, it_or(cx, a, r->size));
+    }
+    for (size_t i = 0; i < s->asked.n; i++) {
+        Asked *a = s->asked.at[i].val;
+        if (!a->why)
+            a->why = a->sliced;
     }
 }
 

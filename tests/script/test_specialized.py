@@ -19,6 +19,8 @@ def out(tmp_path):
 NOTE = re.compile(r"assumed: dimension (\d) \((\w+)\) of (\w+) does not stay dynamic(?:, it was (\d+) in the trace's example)?: (.*)")
 LOOP = "a loop that the trace has unrolled; torch.jit.script or torch.export keeps it dynamic, else give a fixed size"
 
+SLICE = "a slice that has the example's size as a number; torch.jit.script or torch.export keeps it dynamic, else give a fixed size"
+
 
 class Of(torch.nn.Module):
     """A function as a module, with a weight of 7."""
@@ -96,6 +98,18 @@ def chunks(x):
     return sum(y[:, 2 * i:2 * i + 2].sum() for i in range(x.shape[1]))  # here
 
 
+def narrowed(x):
+    return x.narrow(1, 0, int(x.shape[1])) * 2  # here
+
+
+def sliced(x):
+    return x[:, :int(x.shape[1])].sum(1)        # here
+
+
+def sliced_twice(x):
+    return torch.cat((x, x), 1)[:, 1:2 * int(x.shape[1])]               # here
+
+
 def root(x):
     return x / math.sqrt(x.size(1))             # here
 
@@ -132,6 +146,9 @@ FIXED = [
     (filled, "HERE writes positions 0 to 6 of it by number, " + LOOP),
     (reordered, "HERE reads positions 0 to 6 of it by number, " + LOOP),
     (chunks, "HERE reads positions 0 to 13 of 2*L by number, " + LOOP),
+    (narrowed, "HERE reads positions 0 to 6 of it alone, " + SLICE),
+    (sliced, "HERE reads positions 0 to 6 of it alone, " + SLICE),
+    (sliced_twice, "HERE reads positions 1 to 13 of 2*L alone, " + SLICE),
     (root, "HERE has the number sqrt(7); torch.jit.script"),
     (shape, "HERE has the example's sizes [2, 7] as a constant; torch.jit.script"),
     (half, "HERE rolls it by 3, half of 7; torch.jit.script"),
@@ -156,7 +173,7 @@ def test_a_size_that_the_trace_has_fixed_is_told(function, says, tmp_path, out):
     oracle.run(out, [([x.numpy()], [loaded(x).detach().numpy()])])
 
 
-@pytest.mark.parametrize("function", [f for f, _ in FIXED if f not in (counted,)], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("function", [f for f, _ in FIXED if f not in (counted, sliced_twice)], ids=lambda f: f.__name__)
 def test_dynamic_asks_for_all_sizes(function, tmp_path, out):
     found, text = notes(traced(function, tmp_path, torch.rand(2, 7)), out, "--dynamic")
     assert [f[:4] for f in found if f[1] == "x_1"] == [("1", "x_1", "x", "7")], text
@@ -249,11 +266,20 @@ def columns(x):
     return torch.stack((a, b, c, d), -1) + x[..., 4:].sum()
 
 
+def three(x):
+    y = x[:, :3]
+    return y[:, :3] + x[:, 1:].sum(1, keepdim=True) + x[:, 1:3].sum() + y[:, 0:1] * y[:, 1:2] * y[:, 2:3]
+
+
+def sliced_as_it_runs(x):
+    return x[:, :x.shape[1]] + x.narrow(1, 0, x.shape[1]) + x[:, 1:x.shape[1]].sum()
+
+
 def grown(x):
     return torch.cat((x, torch.zeros(x.shape[0], 2, 8)), 1)
 
 
-RIGHT = [attention, positions, flipped, first_and_last, best, columns, grown, lambda x: x.mean(1),
+RIGHT = [attention, positions, flipped, first_and_last, best, columns, three, sliced_as_it_runs, grown, lambda x: x.mean(1),
          lambda x: x.reshape(-1, 8), lambda x: x.view(x.shape[0], x.shape[1], 2, -1), lambda x: x.reshape(x.shape[0], -1, 4), lambda x: x.flatten(1).unflatten(1, (-1, 2)),
          lambda x: torch.nn.functional.group_norm(x.transpose(1, 2), 2), lambda x: torch.nn.functional.interpolate(x, scale_factor=2), lambda x: x.cumsum(1) / x.shape[1], lambda x: torch.nn.functional.adaptive_avg_pool1d(x, 4)]
 
