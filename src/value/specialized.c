@@ -7,7 +7,7 @@
  *   a shape    view(n, -1) of it: the numbers line up for the example, and the rest takes it
  *   a number   sqrt(n) or log(n), where nothing else has n elements; a constant [2, n] of the
  *              example's shape; a turn by half of n
- *   an output  has n, and no output has the dynamic size
+ *   an output  has n, and no output has the dynamic size; below 5 not where a Concat makes n
  * Each is a guess about what the programmer wrote, so each asks for more than one coincidence. Of a
  * size that nobody named (--dynamic) less is said: four columns of boxes are read by number too. */
 #include "value/specialized.h"
@@ -33,8 +33,12 @@ typedef struct Rows {
     int64_t n;
     bool written;
     SourceId at;
-    int64_t uses; /* how many reads, or writes */
-    Map position; /* + 1 */
+    int64_t uses;        /* how many reads, or writes */
+    Map position;        /* + 1 */
+    unsigned from_start; /* of the first MANY, a bit each: 0, 1 */
+    unsigned from_end;   /* the same of -1, L - 1 */
+    int64_t nodes;
+    bool several_calls; /* of operators: gradient(x) reads several positions in one */
 } Rows;
 
 struct Specialized {
@@ -51,7 +55,6 @@ struct Specialized {
     Map lengths;  /* sizes that are numbers, of live values, + 1 */
     Map given;    /* the same, of weights and inputs alone */
     Map left;     /* symbols that an output's sizes have */
-    Map fixed;    /* sizes of outputs that are numbers, + 1 -> Str of the place */
     bool by_data; /* an output has a size that data decides: it may stand for any */
 };
 
@@ -207,11 +210,14 @@ static void find_live(struct Specialized *s)
 /* ---- rows ---- */
 
 /* One use of the positions from `from` up to `to`. */
-static void add_rows(Rows *r, Ctx *cx, int64_t from, int64_t to)
+static void add_rows(Rows *r, Ctx *cx, int64_t from, int64_t to, bool from_end)
 {
     r->uses++;
-    for (int64_t i = from < 0 ? 0 : from; i < to && i < r->n; i++)
+    for (int64_t i = from < 0 ? 0 : from; i < to && i < r->n; i++) {
         map_put(cx, &r->position, as_key(i), NULL);
+        unsigned *seen = from_end ? &r->from_end : &r->from_start;
+        *seen |= i < MANY ? 1u << i : 0;
+    }
 }
 
 /* Does d grow with the sizes of the inputs? 4*L//M does not where L and M are the same size. */
@@ -237,11 +243,13 @@ static Rows *rows_of(struct Specialized *s, const Node *n, Dim size, bool writte
         return NULL;
     Str key = str_fmt(cx, "%d %s %lld", written, line_or(line_of(cx, n->at)), (long long)example);
     Rows *r = map_get(&s->rows, key);
-    if (r)
-        return r;
-    r = new(cx, Rows);
-    *r = (Rows){ .of = of, .size = size, .n = example, .written = written, .at = n->at };
-    map_put(cx, &s->rows, key, r);
+    if (!r) {
+        r = new(cx, Rows);
+        *r = (Rows){ .of = of, .size = size, .n = example, .written = written, .at = n->at };
+        map_put(cx, &s->rows, key, r);
+    }
+    r->nodes++;
+    r->several_calls |= n->at != r->at;
     return r;
 }
 
@@ -271,8 +279,9 @@ static void look_at_gather(struct Specialized *s, const Node *n)
         int64_t position;
         if (!at[i] || !dim_example(cx, at[i], &position))
             continue;
+        bool from_end = position < 0 || !stays(cx, at[i], position);
         position += position < 0 ? r->n : 0;
-        add_rows(r, cx, position, position + 1);
+        add_rows(r, cx, position, position + 1, from_end);
     }
 }
 
@@ -331,7 +340,7 @@ static void look_at_slice(struct Specialized *s, const Node *n)
     if (to == r->n)
         look_at_end(s, n, size, from, to);
     if (to - from < r->n)
-        add_rows(r, s->cx, from, to);
+        add_rows(r, s->cx, from, to, false);
 }
 
 /* Is v a part of a value as large as `whole` along the axis, all that Concat leaves as it is? */
@@ -355,9 +364,10 @@ static void look_at_concat(struct Specialized *s, const Node *n)
     if (axis < 0 || axis >= rank || n->n_in > 3 ||
         !dim_example(cx, ox_dim(n->out[0], axis), &whole))
         return;
-    bool written = false;
+    int parts = 0;
     for (int i = 0; i < n->n_in; i++)
-        written |= is_part(cx, n->in[i], axis, whole);
+        parts += is_part(cx, n->in[i], axis, whole);
+    bool written = parts > 0 && parts < n->n_in;
     Rows *r = written ? rows_of(s, n, ox_dim(n->out[0], axis), true) : NULL;
     if (!r)
         return;
@@ -365,7 +375,7 @@ static void look_at_concat(struct Specialized *s, const Node *n)
         if (is_part(cx, n->in[i], axis, whole))
             map_put(cx, &s->copied, n->in[i], NULL);
         else
-            add_rows(r, cx, at, at + size);
+            add_rows(r, cx, at, at + size, false);
         at += size;
     }
 }
@@ -573,10 +583,7 @@ static void find_outputs(struct Specialized *s)
         Ox v = s->g->outputs.at[i];
         for (int axis = 0; axis < ox_rank(v); axis++) {
             int64_t size;
-            if (dim_known(ox_dim(v, axis), &size))
-                map_add(s->cx, &s->fixed, as_key(size),
-                        str_fmt(s->cx, "dimension %d of output %zu", axis, i));
-            else
+            if (!dim_known(ox_dim(v, axis), &size))
                 (void)dim_replace(s->cx, ox_dim(v, axis), note_symbol, s);
         }
     }
@@ -590,13 +597,16 @@ static void look_at_all(struct Specialized *s, void (*look)(struct Specialized *
         look(s, s->g->nodes.at[i]);
 }
 
-/* Are all positions used, but for one at an end, and not in two halves? */
+/* Are all positions used, but for one at an end, and not in two halves? Of few all are, and counted
+ * from one end: x[0] and x[-1] are all of 2 by chance, and so is what one call reads of its own. */
 static bool is_loop(const Rows *r)
 {
     int64_t seen = (int64_t)r->position.n;
-    if (r->n < MANY)
-        return r->of->by_name && seen == r->n && r->uses >= r->n;
-    return seen >= r->n - 1 && r->uses > 2;
+    if (r->n >= MANY)
+        return seen >= r->n - 1 && r->uses > 2;
+    unsigned all = (1u << r->n) - 1;
+    return r->of->by_name && (r->from_start == all || r->from_end == all) && r->uses >= r->n &&
+        (r->nodes == 1 || r->several_calls);
 }
 
 /* The first line with a loop tells, and where none has one the first slice. */
@@ -679,11 +689,57 @@ void specialized_turn(Ctx *cx, Dim size, Dim by)
                          (long long)turn, (long long)n);
 }
 
+/* The first axis of v that has n elements; -1: none has. */
+static int axis_of_size(Ox v, int64_t n)
+{
+    for (int axis = 0; axis < ox_rank(v); axis++)
+        if (dim_is(ox_dim(v, axis), n))
+            return axis;
+    return -1;
+}
+
+/* Is this a Concat of n items, or made of one, so that its n is that? stack([x.sum(), x.mean()]) is
+ * 2 of any batch. joined: what is known of the values before. */
+static bool is_joined(const Node *node, int64_t n, const Map *joined)
+{
+    if (axis_of_size(node->out[0], n) < 0)
+        return false;
+    int64_t axis = node_int(node, "axis", 0);
+    axis += axis < 0 ? ox_rank(node->out[0]) : 0;
+    if (node_is(node, "Concat") && dim_is(ox_dim(node->out[0], (int)axis), n))
+        return true;
+    for (int i = 0; i < node->n_in; i++)
+        if (node->in[i] && map_find(joined, node->in[i]))
+            return true;
+    return false;
+}
+
+/* The first output that has n by itself, and no Concat's. -1: there is none. */
+static int64_t output_of(struct Specialized *s, int64_t n)
+{
+    Map joined = { 0 };
+    for (size_t i = 0; n < MANY && i < s->g->nodes.n; i++) {
+        const Node *node = s->g->nodes.at[i];
+        if (node->n_out > 0 && is_joined(node, n, &joined))
+            map_put(s->cx, &joined, node->out[0], NULL);
+    }
+    for (size_t i = 0; i < s->g->outputs.n; i++) {
+        Ox v = s->g->outputs.at[i];
+        if (axis_of_size(v, n) >= 0 && !map_find(&joined, v))
+            return (int64_t)i;
+    }
+    return -1;
+}
+
 static void judge_outputs(struct Specialized *s, Asked *a, int64_t n)
 {
-    Str at = n >= 2 && a->by_name && !s->by_data ? map_get(&s->fixed, as_key(n)) : NULL;
-    if (at && !map_find(&s->given, as_key(n)) && !map_find(&s->left, a->size))
-        a->why = str_fmt(s->cx, "%s is %lld in every run", at->s, (long long)n);
+    if (n < 2 || !a->by_name || s->by_data || map_find(&s->given, as_key(n)) ||
+        map_find(&s->left, a->size))
+        return;
+    int64_t i = output_of(s, n);
+    if (i >= 0)
+        a->why = str_fmt(s->cx, "dimension %d of output %lld is %lld in every run",
+                         axis_of_size(s->g->outputs.at[i], n), (long long)i, (long long)n);
 }
 
 static void judge_trace(struct Specialized *s)

@@ -209,6 +209,35 @@ def test_a_batch_of_two_that_a_loop_goes_through(tmp_path, out):
     assert [f[:4] for f in found] == [("0", "N", "x", "2")], text
 
 
+@pytest.mark.parametrize("function", [
+    lambda x: torch.cat([x[i:i + 1] * i for i in range(x.shape[0])]),
+    lambda x: torch.stack([x[-1 - i] for i in range(x.shape[0])]),
+    lambda x: torch.stack([x[x.shape[0] - 1 - i] for i in range(x.shape[0])]),
+    lambda x: x.index_select(0, torch.arange(int(x.shape[0]))),
+    lambda x: torch.arange(int(x.shape[0])),
+])
+def test_a_batch_of_two_in_other_loops(function, tmp_path, out):
+    found, text = notes(traced(function, tmp_path, torch.rand(2, 7)), out, "-i", "x:float32[N,L]")
+    assert [f[:4] for f in found] == [("0", "N", "x", "2")], text
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: torch.stack([x.sum(), x.mean()]),
+    lambda x: torch.stack(torch.var_mean(x)).unsqueeze(1) * 2,
+    lambda x: torch.stack([x[0], x[-1]]),
+    lambda x: x[0] + x[-1],
+    lambda x: torch.cat([x[:1], x[-1:]]),
+    lambda x: torch.cat([x.sum(0, keepdim=True), x.mean(0, keepdim=True)]),
+    lambda x: torch.gradient(x, dim=0)[0].sum(0),
+])
+def test_what_is_two_by_chance_is_not_told(function, tmp_path, out):
+    """The batch was 2, and so are two sums, or the first and the last row."""
+    found, text = notes(traced(function, tmp_path, torch.rand(2, 7)), out, "-i", "x:float32[N,L]")
+    assert not found, text
+    runs = [torch.rand(3, 9), torch.rand(5, 4)]
+    oracle.run(out, [([x.numpy()], [function(x).numpy()]) for x in runs])
+
+
 def test_a_batch_that_windows_are_joined_to(tmp_path, out):
     """What image models do: the batch is the number of windows by those of an image, which Python has computed. view() takes the rest for
     another batch, and PyTorch itself gives wrong pixels."""
