@@ -766,6 +766,20 @@ static void names_follow_the_nesting(void **state)
     assert_string_equal(p->output_name[2]->s, "hidden.2");
 }
 
+static void an_argument_without_a_name_has_the_graphs(void **state)
+{
+    Program *p = load(
+        *state,
+        &(Parts){
+            .nodes = NODE("torch.ops.aten.relu.default", ARG("self", TENSOR("x")), TENSOR("y")),
+            .in_spec = "[1, " TREE("builtins.tuple", "\\\"null\\\"",
+                                   TREE("builtins.tuple", "\\\"null\\\"",
+                                        LEAF) "," TREE("builtins.dict", "\\\"[]\\\"", "")) "]",
+            .arg_names = "[\"\"]" });
+    assert_non_null(p);
+    assert_string_equal(p->input[0].name->s, "x");
+}
+
 static void nesting_that_cannot_be_read_costs_only_names(void **state)
 {
     Ctx *cx = *state;
@@ -911,6 +925,19 @@ static void damaged_programs_are_refused(void **state)
         { { .nodes = "" }, "the value y is used before" },
         { { .nodes = relu, .tensors = "\"x\": " T(7, I(-1), I(1)) }, "a negative size" },
         { { .nodes = relu, .tensors = "\"x\": 3" }, "an object is expected" },
+        { { .nodes = relu, .tensors = "\"x\": " T(0, I(2), I(1)) },
+          "dtype: no element type has the number 0" },
+        { { .nodes = relu, .tensors = "\"y\": " T(99, I(2), I(1)) },
+          "dtype: no element type has the number 99" },
+        { { .nodes = relu, .tensors = "\"x\": " T(-1, I(2), I(1)) },
+          "dtype: no element type has the number -1" },
+        { { .nodes = relu, .tensors = "\"x\": " T(9, I(2), I(1)) },
+          "the input x is of complex32, which ONNX does not have" },
+        { { .nodes = "", .inputs = TENSOR(""), .outputs = TENSOR(""), .in_specs = USER("") },
+          "an input of the program has no name" },
+        { { .nodes = relu,
+            .in_specs = "{\"buffer\": {\"arg\": {\"name\": \"x\"}, \"buffer_name\": \"\"}}" },
+          "an input of the kind buffer has no name" },
         { { .nodes = relu, .tensors = "\"x\": " T(7, "", "") ", \"x\": " T(7, "", "") },
           "x is described twice" },
         { { .nodes = relu, .in_specs = "" },
@@ -965,22 +992,13 @@ int main(void)
         TEST(regions_dissolve),
         TEST(assertions_are_dropped_and_said),
         TEST(a_vmap_is_a_loop),
-        TEST(numbers_for_assertions_go),
-        TEST(weights_point_into_the_file),
-        TEST(weights_that_cannot_be),
-        TEST(names_follow_the_nesting),
-        TEST(assertions_are_dropped_and_said),
+        TEST(what_the_export_relies_on_is_kept),
         TEST(a_number_of_one_value_is_no_input),
         TEST(numbers_for_assertions_go),
         TEST(weights_point_into_the_file),
         TEST(weights_that_cannot_be),
         TEST(names_follow_the_nesting),
-        TEST(assertions_are_dropped_and_said),
-        TEST(what_the_export_relies_on_is_kept),
-        TEST(numbers_for_assertions_go),
-        TEST(weights_point_into_the_file),
-        TEST(weights_that_cannot_be),
-        TEST(names_follow_the_nesting),
+        TEST(an_argument_without_a_name_has_the_graphs),
         TEST(nesting_that_cannot_be_read_costs_only_names),
         TEST(the_users_line_is_found),
         TEST(both_generations_are_one_program),

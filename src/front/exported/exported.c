@@ -575,7 +575,7 @@ static bool load_state(Exported *x, const Spec *s, const ExArg *input, ExStore s
 {
     size_t index, n = 0;
     bool apart;
-    if (!s->target || !input->name)
+    if (!s->target || s->target->len == 0 || !input->name)
         return fail(x->cx, E_FORMAT, "an input of the kind %s has no name", s->tag->s);
     if (!ex_take_apart(x, store, s->target, &apart) ||
         (apart && !load_parts(x, s, s->target, input->value->slot, store, &n)))
@@ -621,12 +621,19 @@ static bool add_pinned(Exported *x, const ExArg *in, Str path, int64_t value)
     return !ctx_failed(x->cx);
 }
 
+/* Adds an input of the user under this name, with what the file records of it. Refused: an empty
+ * name, and an element type that ONNX does not have, also of an input that nothing uses. */
 static bool add_input(Exported *x, Params *ps, const ExArg *in, Str path)
 {
     const Recorded *r = map_get(&x->input_types, in->name);
     bool number = r && r->what;
     if (number && r->dim && r->dim->known >= 0)
         return add_pinned(x, in, path, r->dim->known);
+    if (path->len == 0)
+        return fail(x->cx, E_FORMAT, "an input of the program has no name");
+    if (r && !number && r->dtype == DT_NONE)
+        return fail(x->cx, E_UNSUPPORTED, "the input %s is of complex32, which ONNX does not have",
+                    path->s);
     const TypeExpr *type = number ? type_named(x, r->what->s) : NULL;
     vec_push(x->cx, &ps->param, (ParamDecl){ .name = path, .type = type, .slot = in->value->slot });
     InputDecl d = { .name = path, .type = type, .known = r != NULL };
@@ -656,9 +663,15 @@ static const Str *leaf_paths(Exported *x, const Signature *s)
     return ok && paths.n == n ? paths.at : NULL;
 }
 
+/* A leaf's path in the call's arguments (batch.image), or the graph's name for it where the file
+ * records no path or an empty one. */
+static Str input_name(const ExArg *in, const Str *paths, size_t leaf)
+{
+    return paths && paths[leaf]->len > 0 ? paths[leaf] : in->name;
+}
+
 /* Parameters of forward are made of the user's inputs; weights, buffers and constants are loaded
- * under their names. A leaf's name is its path in the call's arguments (batch.image), or the
- * graph's name for it. */
+ * under their names. */
 static bool read_inputs(Exported *x, const Signature *s, Params *ps)
 {
     const Str *paths = leaf_paths(x, s);
@@ -671,7 +684,7 @@ static bool read_inputs(Exported *x, const Signature *s, Params *ps)
         bool ok = true;
         if (is_leaf(spec)) {
             if (in->name && str_is(spec->tag, "user_input"))
-                ok = add_input(x, ps, in, paths ? paths[leaf] : in->name);
+                ok = add_input(x, ps, in, input_name(in, paths, leaf));
             leaf++;
         } else if (str_is(spec->tag, "parameter") || str_is(spec->tag, "buffer")) {
             ok = load_state(x, spec, in, spec->persistent ? EX_WEIGHTS : EX_CONSTANTS);

@@ -195,6 +195,16 @@ static bool all_known(const RecordedDim *d, int n, int64_t *out)
     return true;
 }
 
+/* The export schema's number of complex32, the one of its element types that ONNX has no place
+ * for. */
+enum { COMPLEX_HALF = 9 };
+
+static bool unknown_dtype(Exported *x, const Json *j, int64_t code)
+{
+    return fail(x->cx, E_FORMAT, "%s: byte %zu: dtype: no element type has the number %lld",
+                j->record, json_mark(j), (long long)code);
+}
+
 /* What is recorded about a tensor. is_static: sizes, strides and offset are all numbers, in
  * out->size, out->stride and out->offset. */
 bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
@@ -226,6 +236,8 @@ bool ex_tensor_meta(Exported *x, Json *j, ExTensor *out)
     if (j->failed)
         return false;
     out->type.dtype = dtype_of_pt2(out->code);
+    if (out->type.dtype == DT_NONE && out->code != COMPLEX_HALF)
+        return unknown_dtype(x, j, out->code);
     out->type.rank = rank;
     out->type.dim = ex_shared(x, size, (size_t)rank * sizeof *size);
     out->is_static = rank == n_stride && all_known(size, rank, out->size) &&
