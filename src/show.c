@@ -262,16 +262,6 @@ static void put_weights(Ctx *cx, Buf *b, const Program *p)
     put_columns(b, &c);
 }
 
-/* Of the notes those about assumptions stay: sizes rest on them. The rest is about converting. */
-static void keep_assumptions(Ctx *cx)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < cx->notes.n; i++)
-        if (cx->notes.at[i].kind == NOTE_ASSUMED)
-            cx->notes.at[kept++] = cx->notes.at[i];
-    cx->notes.n = kept;
-}
-
 /* What the program cannot be evaluated for is said in the place of what its evaluation would tell.
  */
 bool show_program(Session *s, Program *p, Buf *out)
@@ -280,7 +270,7 @@ bool show_program(Session *s, Program *p, Buf *out)
     Shown w;
     if (!show_gather(s, p, &w))
         return false;
-    keep_assumptions(cx);
+    notes_keep(cx, 0, 1u << NOTE_ASSUMED); /* sizes rest on them; the rest is about converting */
     if (s->o.show_json) {
         show_program_json(&w, out);
         return !ctx_failed(cx);

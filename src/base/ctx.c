@@ -47,7 +47,7 @@ void ctx_restart(Ctx *cx)
         arena_reset(cx->phase[PHASE_VALUES], (ArenaMark){ 0 });
     cx->error = (Error){ .code = E_NONE };
     cx->refusals.n = 0;
-    cx->notes.n = cx->kept_notes;
+    notes_keep(cx, cx->kept_notes, 0);
     cx->at = NULL;
     cx->dims = NULL;
     cx->heap = NULL;

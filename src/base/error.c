@@ -25,9 +25,10 @@ typedef struct Places {
     VEC(Chain) chain; /* number n is at[n - 1]; so with the next */
     VEC(Place) at;
     Numbers chains, places;
-    Map lines;      /* Text -> the lines that end before each block of it */
-    uint32_t round; /* how often it was made or forgotten: Where.id holds in this one */
-    uint32_t kinds; /* bit 1 << WhereKind: there is such a place */
+    Numbers refusals; /* of cx->refusals */
+    Map lines;        /* Text -> the lines that end before each block of it */
+    uint32_t round;   /* how often it was made or forgotten: Where.id holds in this one */
+    uint32_t kinds;   /* bit 1 << WhereKind: there is such a place */
 } Places;
 
 static Places *places(Ctx *cx)
@@ -59,11 +60,14 @@ void places_forget(Ctx *cx)
     ps->round++;
     numbers_clear(&ps->chains);
     numbers_clear(&ps->places);
+    numbers_clear(&ps->refusals);
 }
 
+/* The two numbers grow together, so the hash of one is taken first: their exclusive or is the same
+ * for very many chains. */
 static uint32_t *find_chain(const Places *ps, Chain c)
 {
-    size_t i = hash_also(c.up, c.own) & (ps->chains.nslot - 1);
+    size_t i = hash_also(hash_also(0, c.up), c.own) & (ps->chains.nslot - 1);
     for (; ps->chains.slot[i]; i = (i + 1) & (ps->chains.nslot - 1)) {
         const Chain *at = &ps->chain.at[ps->chains.slot[i] - 1];
         if (at->up == c.up && at->own == c.own)
@@ -428,20 +432,50 @@ bool limit_ok(Ctx *cx, int limit, uint64_t n, const char *what)
     return false;
 }
 
+static uint32_t *find_refusal(const Ctx *cx, const Numbers *t, const Refusal *r)
+{
+    uint64_t h = hash_also(r->at, (uintptr_t)r->op);
+    size_t i = hash_also(h, (uintptr_t)r->text) & (t->nslot - 1);
+    for (; t->slot[i]; i = (i + 1) & (t->nslot - 1)) {
+        const Refusal *at = &cx->refusals.at[t->slot[i] - 1];
+        if (at->op == r->op && at->at == r->at && at->text == r->text)
+            break;
+    }
+    return &t->slot[i];
+}
+
+/* Adds a refusal that is not there already. */
+static void add_refusal(Ctx *cx, Numbers *t, Refusal r)
+{
+    if (is_full(t, cx->refusals.n) && grow(cx, t))
+        for (uint32_t i = 0; i < cx->refusals.n; i++)
+            *find_refusal(cx, t, &cx->refusals.at[i]) = i + 1;
+    if (is_full(t, cx->refusals.n))
+        return;
+    uint32_t *slot = find_refusal(cx, t, &r);
+    if (!*slot && vec_push(cx, &cx->refusals, r))
+        *slot = (uint32_t)cx->refusals.n;
+}
+
 void refuse(Ctx *cx, SourceId id, Str op, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     Str text = text_of(cx, fmt, ap);
     va_end(ap);
-    for (size_t i = 0; i < cx->refusals.n; i++) {
-        const Refusal *r = &cx->refusals.at[i];
-        if (r->op == op && r->at == id && r->text == text)
-            return;
-    }
     keep_begin(cx);
-    vec_push(cx, &cx->refusals, (Refusal){ op, id, text, NULL, false, 0 });
+    add_refusal(cx, &places(cx)->refusals, (Refusal){ .op = op, .at = id, .text = text });
     keep_end(cx);
+}
+
+/* From the last one on: a slot of the table that is free again is then in nobody's way, for all
+ * that came behind it are gone. */
+void refusals_forget(Ctx *cx, size_t from)
+{
+    for (; cx->refusals.n > from; cx->refusals.n--) {
+        const Refusal *last = &cx->refusals.at[cx->refusals.n - 1];
+        *find_refusal(cx, &places(cx)->refusals, last) = 0;
+    }
 }
 
 void refuse_unreached(Ctx *cx, SourceId id, Str op, const char *why)
@@ -478,28 +512,50 @@ bool refusals_fail(Ctx *cx)
                    cx->refusals.n == 1 ? "" : "s");
 }
 
+/* The kinds of the notes that have this text, a bit each. */
+static uintptr_t kinds_of(const Ctx *cx, Str text) { return (uintptr_t)map_get(&cx->noted, text); }
+
+static void know_note(Ctx *cx, Note n)
+{
+    map_put(cx, &cx->noted, n.text, (void *)(kinds_of(cx, n.text) | (uintptr_t)1 << n.kind));
+}
+
 /* A note that is there already is not added again. One that is made while keeping (keep_begin)
  * survives restarts: it stands before all that do not, and kept_notes counts it. */
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    Str text = text_of(cx, fmt, ap);
+    Note added = { kind, text_of(cx, fmt, ap) };
     va_end(ap);
-    for (size_t i = 0; i < cx->notes.n; i++)
-        if (cx->notes.at[i].kind == kind && cx->notes.at[i].text == text)
-            return;
+    if (kinds_of(cx, added.text) >> kind & 1)
+        return;
     bool kept = cx->keeping > 0;
     keep_begin(cx);
-    bool pushed = vec_push(cx, &cx->notes, (Note){ kind, text });
+    know_note(cx, added);
+    bool pushed = vec_push(cx, &cx->notes, added);
     keep_end(cx);
     if (!kept || !pushed)
         return;
     Note *at = cx->notes.at + cx->kept_notes;
-    Note added = cx->notes.at[cx->notes.n - 1]; /* before those that a restart forgets */
     memmove(at + 1, at, (cx->notes.n - 1 - cx->kept_notes) * sizeof *at);
-    *at = added;
+    *at = added; /* before those that a restart forgets */
     cx->kept_notes++;
+}
+
+void notes_keep(Ctx *cx, size_t first, unsigned kinds)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < cx->noted.n; i++)
+        cx->noted.at[i].val = NULL;
+    for (size_t i = 0; i < cx->notes.n; i++) {
+        Note at = cx->notes.at[i];
+        if (i >= first && !(kinds >> at.kind & 1))
+            continue;
+        know_note(cx, at);
+        cx->notes.at[n++] = at;
+    }
+    cx->notes.n = n;
 }
 
 int error_exit_code(ErrorCode code)

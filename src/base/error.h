@@ -120,6 +120,7 @@ void refuse_opset(Ctx *cx, int opset); /* the same: from this opset on it can be
 /* At the end of an evaluation, a legalisation: fails (E_UNSUPPORTED) when anything was refused;
  * error_text prints the list. */
 bool refusals_fail(Ctx *cx);
+void refusals_forget(Ctx *cx, size_t from); /* those behind the first so many */
 
 /* false and E_LIMIT when n is over the limit: "12 records are over the limit of 10 (--limit
  * records=N raises it)". */
@@ -162,6 +163,8 @@ typedef enum {
     NOTE_INFO /* only with -v */
 } NoteKind;
 void note(Ctx *cx, NoteKind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Forgets notes: but the first so many, and those of these kinds, a bit 1 << NOTE_ASSUMED each. */
+void notes_keep(Ctx *cx, size_t first, unsigned kinds);
 
 typedef struct Refusal {
     Str op;
@@ -197,7 +200,8 @@ struct Ctx {
     Error error;           /* code E_NONE while all is well */
     VEC(Refusal) refusals; /* kept across restarts only if the last evaluation makes them again */
     VEC(Note) notes;
-    size_t kept_notes; /* the first of them survive a restart */
+    Map noted;         /* text of a note -> its kinds, a bit each */
+    size_t kept_notes; /* the first notes survive a restart */
     struct Places *places;
     Source *sources; /* closed by ctx_free */
     OutFile *outs;   /* temporaries not yet committed */

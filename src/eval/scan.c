@@ -57,12 +57,8 @@ static void refuse_op(Scan *s, const Expr *e)
 static void scan_op(Scan *s, const Expr *e)
 {
     Ctx *cx = s->ev->cx;
-    if (!first_time(s, e->op) || is_known(cx, e->op))
-        return;
-    for (size_t i = 0; i < cx->refusals.n; i++)
-        if (cx->refusals.at[i].op == e->op->name)
-            return;
-    refuse_op(s, e);
+    if (first_time(s, e->op) && !is_known(cx, e->op) && first_time(s, e->op->name))
+        refuse_op(s, e);
 }
 
 /* Scans the methods of this name of all classes, as the class of the object is not known. */
@@ -166,6 +162,8 @@ static void find_classes(Scan *s, Value root)
 void scan_unsupported(Eval *ev)
 {
     Scan s = { .ev = ev };
+    for (size_t i = 0; i < ev->cx->refusals.n; i++)
+        first_time(&s, ev->cx->refusals.at[i].op);
     find_classes(&s, ev->p->root);
     scan_function(&s, ev->p->entry);
     while (s.todo.n) {

@@ -1,6 +1,7 @@
 /* growth.c - convert a model and print the work that it took: the basic blocks that were run.
  *
  *     growth MODEL OUT SPEC..
+ *     growth --refused MODEL OUT SPEC..   a model that cannot be converted
  *     growth --calls N OUT            a trace that calls N modules, which become functions
  *
  * A program of the sanitized build; its src/base is compiled with PT2ONNX_FAULTS. Time differs
@@ -64,18 +65,23 @@ static pt2onnx_status convert(int argc, char **argv, pt2onnx_error **e)
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: growth MODEL OUT SPEC..\n       growth --calls N OUT\n");
+        fprintf(stderr,
+                "usage: growth [--refused] MODEL OUT SPEC..\n       growth --calls N OUT\n");
         return 2;
     }
+    bool refused = argc > 3 && strcmp(argv[1], "--refused") == 0;
+    pt2onnx_status wanted = refused ? PT2ONNX_CANNOT_CONVERT : PT2ONNX_OK;
+    argv += refused;
+    argc -= refused;
     pt2onnx_error *e = NULL;
     uint64_t before = work_done();
     bool calls = argc == 4 && strcmp(argv[1], "--calls") == 0;
     pt2onnx_status status = calls ? convert_calls((size_t)atol(argv[2]), argv[3], &e)
                                   : convert(argc, argv, &e);
-    if (status == PT2ONNX_OK)
+    if (status == wanted)
         printf("%" PRIu64 "\n", work_done() - before);
     else
         fprintf(stderr, "%s\n", e ? pt2onnx_error_message(e) : "(no message)");
     pt2onnx_error_free(e);
-    return status == PT2ONNX_OK ? 0 : 1;
+    return status == wanted ? 0 : 1;
 }

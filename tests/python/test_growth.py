@@ -254,6 +254,26 @@ def test_many_steps_on_a_weight(growth, tmp_path):
     assert 1000 < len(onnx.load(tmp_path / "out.onnx").graph.node) < 2000
 
 
+SAID = {
+    "operators": ["y@ = torch.foo@(x)"],
+    "calls": ["y@ = torch.foo(x)"],
+    "branches": ["if %s:" % CONDITION, "  y@ = torch.foo@(x)", "  ops.prim.RaiseException(\"no\")", "else:", "  pass"],
+    "not_reached": ["if torch.eq(torch.len([0]), 2):", "  y@ = torch.foo@(x)", "else:", "  pass"],
+    "checks": ["if %s:" % CONDITION, "  ops.prim.RaiseException(\"no\")", "else:", "  pass"],
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_refusals_and_notes(name, growth, tmp_path):
+    """Each is listed once, and no list of those before is searched: operators that nobody knows, and checks that are dropped with a note."""
+    sizes = []
+    last, refused = ("return x", []) if name == "checks" else ("return torch.bar(x)", ["--refused"])
+    for n in (LARGE, 4 * LARGE):
+        model = write(str(tmp_path / "net.pt"), forward(*each(n, *SAID[name]), last))
+        sizes.append(work(growth, *refused, model, tmp_path / "out.onnx", "x:float32[2,3]"))
+    assert sizes[1] <= MOST * sizes[0], sizes
+
+
 def test_chain_of_modules(growth, tmp_path):
     sizes = []
     for n in (SMALL, LARGE):

@@ -159,6 +159,24 @@ static void refusals_are_listed_once(void **state)
     assert_int_equal(error_exit_code(cx->error.code), 1);
 }
 
+static void refusals_that_are_forgotten_may_come_again(void **state)
+{
+    Ctx *cx = *state;
+    Str op = str_of(cx, "aten::foo");
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 1000; i++)
+            refuse(cx, 0, op, "call %d", i);
+        assert_int_equal(cx->refusals.n, 1000);
+        refusals_forget(cx, 10 * (size_t)round);
+        assert_int_equal(cx->refusals.n, 10 * round);
+    }
+    refuse(cx, 0, op, "call 19");
+    assert_int_equal(cx->refusals.n, 20);
+    ctx_restart(cx);
+    refuse(cx, 0, op, "call 19");
+    assert_int_equal(cx->refusals.n, 1);
+}
+
 static void notes_are_said_once(void **state)
 {
     Ctx *cx = *state;
@@ -246,6 +264,7 @@ int main(void)
         TEST(a_text_may_know_the_users_line),
         TEST(equal_chains_are_one_number),
         TEST(refusals_are_listed_once),
+        TEST(refusals_that_are_forgotten_may_come_again),
         TEST(refusals_fill_a_screen),
         TEST(notes_are_said_once),
         TEST(notes_that_are_kept_survive_others),

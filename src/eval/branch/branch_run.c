@@ -233,7 +233,7 @@ Flow run_branch(Eval *ev, Branch *a, Step *run, void *arg)
         capture(ev, a, m);
     read_tensors(ev, a, a->result);
     if (a->flow == FLOW_RAISE)
-        ev->cx->refusals.n = refused; /* a branch that raises needs no operators */
+        refusals_forget(ev->cx, refused); /* a branch that raises needs no operators */
     ev->staged--;
     ev->known = known.up;
     ev->g = outside;
