@@ -10,7 +10,7 @@
       "records in an archive; a 100B model sharded per tensor has under 100,000")                 \
     X(LIMIT_NAME, "name", 4096, "bytes in one name; the longest module path seen has 200")        \
     X(LIMIT_DEPTH, "depth", 200,                                                                  \
-      "nesting of expressions, blocks, pickled values and JSON; bounds the C stack")              \
+      "nesting of expressions, blocks, pickled values, JSON and results; bounds the C stack")     \
     X(LIMIT_CALLS, "calls", 500,                                                                  \
       "depth of calls in the model's own code; PyTorch's own modules stay under 60")              \
     X(LIMIT_STEPS, "steps", 50000000,                                                             \

@@ -220,6 +220,34 @@ static void answer_hint(const Function *fn, Value *out)
         *out = val_bool(false);
 }
 
+static Where where_called(Eval *ev, const Function *fn)
+{
+    return (Where){ .up = ev->cx->at,
+                    .kind = WHERE_FUNCTION,
+                    .name = short_name(ev, fn->qualname ? fn->qualname : fn->name),
+                    .text = fn->text,
+                    .start = fn->start,
+                    .end = fn->start };
+}
+
+/* 0: fn has no statement. */
+SourceId place_of_end(Eval *ev, const Function *fn)
+{
+    Where function = where_called(ev, fn);
+    Where here = { .up = &function, .kind = WHERE_STATEMENT };
+    Where *before = ev->cx->at;
+    if (fn->body.n == 0)
+        return 0;
+    const Stmt *last = fn->body.at[fn->body.n - 1];
+    here.text = last->meta->text ? last->meta->text : fn->text;
+    here.start = last->start;
+    here.end = last->end;
+    ev->cx->at = &here;
+    SourceId id = where_intern(ev->cx);
+    ev->cx->at = before;
+    return id;
+}
+
 /* Calls the function with its place pushed; the depth of calls counts against --limit calls. */
 bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out)
 {
@@ -230,12 +258,7 @@ bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Va
         fail_hint(cx, "--limit calls=N raises this limit");
         return false;
     }
-    Where here = { .up = cx->at,
-                   .kind = WHERE_FUNCTION,
-                   .name = short_name(ev, fn->qualname ? fn->qualname : fn->name),
-                   .text = fn->text,
-                   .start = fn->start,
-                   .end = fn->start };
+    Where here = where_called(ev, fn);
     cx->at = &here;
     ev->calls++;
     bool ok = run_function(ev, fn, args, n, out);

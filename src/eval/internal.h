@@ -129,6 +129,7 @@ MUST_USE bool eval_call(Eval *ev, const Expr *e, Value *out);
 MUST_USE bool eval_op(Eval *ev, const Expr *e, const Stmt *recorded, Value *out);
 /* Call a function with finished arguments: they are converted on entry; hooks are the caller's. */
 MUST_USE bool call_function(Eval *ev, const Function *fn, const OpArg *args, size_t n, Value *out);
+SourceId place_of_end(Eval *ev, const Function *fn); /* of its last statement */
 MUST_USE bool call_method(Eval *ev, Obj *o, Str name, const OpArg *args, size_t n, Value *out);
 /* A function given as a value (fork's body, operands of higher-order operators). */
 MUST_USE bool call_value(Eval *ev, Value f, const OpArg *args, size_t n, Value *out);

@@ -90,6 +90,38 @@ def test_damaged_record(size, tmp_path):
     assert os.listdir(tmp_path) == ["m.pt2"]
 
 
+OBJ = "class Obj:\n  o : Any\n  x : Tensor\n"
+NEW = "    o = __torch__.Obj.__new__(__torch__.Obj)\n"
+# what lies in itself by way of an object, as a result: forward's body, the name of the output that would be the same again
+AROUND = {
+    "object": (NEW + "    o.o = o\n    return o\n", "output.o"),
+    "list": (NEW + "    l = annotate(List[Any], [o])\n    o.o = l\n    return l\n", "output.0.o.0"),
+    "dict": (NEW + "    d = annotate(Dict[str, Any], {\"a\": o})\n    o.o = d\n    return d\n", "output.a.o.a"),
+    "tuple": (NEW + "    o.x = x\n    o.o = (o, o)\n    return o\n", "output.o.0"),
+    "two": (NEW + NEW.replace("o =", "p =") + "    o.o = p\n    p.o = o\n    return (o, p)\n", "output.0.o.o"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(AROUND))
+def test_a_result_that_lies_in_itself(name, tmp_path):
+    body, place = AROUND[name]
+    path = program(tmp_path / "m.pt", FORWARD.replace("-> Tensor", "-> Any") + body + OBJ)
+    got = measured(str(path), tmp_path / "m.onnx", "-i", KNOWN)
+    assert got["exit"] == 1, got["err"]
+    assert re.search(r"the output %s is an object that lies in itself\n(.|\n)*    return " % re.escape(place), got["err"]), got["err"]
+
+
+def test_a_deep_result(tmp_path):
+    """Each output is named after the place where it lies, so that names of a tuple in a tuple, and so on, take memory with the square of the depth."""
+    code, most = {199: 0, 200: 3, 20000: 3}, HEAP // 4
+    for levels in code:
+        body = "    y0 = (x,)\n" + "".join("    y%d = (y%d,)\n" % (i, i - 1) for i in range(1, levels)) + "    return y%d\n" % (levels - 1)
+        path = program(tmp_path / "m.pt", FORWARD.replace("-> Tensor", "-> Any") + body)
+        got = measured(str(path), tmp_path / "m.onnx", "-i", KNOWN)
+        assert got["exit"] == code[levels] and got["bytes"] < most, got
+    assert re.search(r"201 levels of the result are over the limit of 200(.|\n)*return y19999(.|\n)*--limit depth=201", got["err"]), got["err"]
+
+
 def test_what_pytorch_raises_ends_the_run(tmp_path):
     """as_strided beyond its memory: nothing behind it is run, and no list of refusals is made."""
     body = FORWARD + ("    y = torch.as_strided(x, [100, 100], [1000, 1], 5000)\n    while True:\n      y = torch.add(y, 1)\n    return y\n")

@@ -5,10 +5,18 @@
 #include "eval/lists/stacked.h"
 #include "value/walk.h"
 
+/* An object whose attributes are made outputs, and the one around it. */
+typedef struct Around {
+    const Obj *obj;
+    const struct Around *up;
+} Around;
+
 typedef struct Outputs {
     Eval *ev;
     Map taken;
     size_t n;
+    int64_t depth; /* of the value that is made outputs, in the result */
+    const Around *around;
     bool empty_lists; /* they are outputs too, since there is no other */
 } Outputs;
 
@@ -227,16 +235,33 @@ static Str attribute_name(Ctx *cx, const Obj *o, int64_t i)
     return str_of(cx, "?");
 }
 
+/* Does o lie in itself? A list, tuple or dict of which this is true has such an object in it. */
+static bool holds_itself(const Outputs *out, const Obj *o)
+{
+    for (const Around *a = out->around; a; a = a->up)
+        if (a->obj == o)
+            return true;
+    return false;
+}
+
 /* An object of the model's own class: its attributes, in order. */
 static bool output_object(Outputs *out, const Obj *o, Str place)
 {
     Ctx *cx = out->ev->cx;
-    for (int64_t i = 0; i < o->n; i++) {
-        Str attr = path_of(cx, place, attribute_name(cx, o, i));
-        if (!make_output(out, o->slot[i].v, attr, false))
-            return false;
+    if (holds_itself(out, o)) {
+        fail(cx, E_UNSUPPORTED, "the output %s is an object that lies in itself", place->s);
+        fail_hint(cx, "return the tensors that it holds: ONNX has no value that holds itself");
+        return false;
     }
-    return true;
+    Around here = { o, out->around };
+    out->around = &here;
+    bool ok = true;
+    for (int64_t i = 0; i < o->n && ok; i++) {
+        Str attr = path_of(cx, place, attribute_name(cx, o, i));
+        ok = make_output(out, o->slot[i].v, attr, false);
+    }
+    out->around = here.up;
+    return ok;
 }
 
 /* A result that is None in some runs of the model is an optional of ONNX, empty in those runs: the
@@ -278,14 +303,11 @@ static bool output_optional(Outputs *out, const Maybe *m, Str place)
     return output_ox(out, optional, place);
 }
 
-/* The outputs for v and what it holds. place is where v lies in what forward returns, top: v is all
- * of it. `return {"a": x, "b": (y, 2)}` has the outputs output.a, output.b.0 and output.b.1. */
-static bool make_output(Outputs *out, Value v, Str place, bool top)
+/* As make_output, by the kind of v; the depth is counted already. */
+static bool output_value(Outputs *out, Value v, Str place, bool top)
 {
     Eval *ev = out->ev;
     Ctx *cx = ev->cx;
-    check_stack(cx);
-    count_values(cx, 1);
     switch (v.tag) {
     case V_POISON:   out->n++; return !ctx_failed(cx);
     case V_TENSOR:   return output_tensor(out, v.t, place);
@@ -322,6 +344,32 @@ static bool make_output(Outputs *out, Value v, Str place, bool top)
              val_kind(v));
 }
 
+/* The outputs for v and what it holds. place is where v lies in what forward returns, top: v is all
+ * of it. `return {"a": x, "b": (y, 2)}` has the outputs output.a, output.b.0 and output.b.1. A name
+ * is as long as its place is deep, so the depth is bounded for the sake of memory. */
+static bool make_output(Outputs *out, Value v, Str place, bool top)
+{
+    Ctx *cx = out->ev->cx;
+    check_stack(cx);
+    count_values(cx, 1);
+    out->depth++;
+    bool ok = limit_ok(cx, LIMIT_DEPTH, (uint64_t)out->depth, "levels of the result") &&
+        output_value(out, v, place, top);
+    out->depth--;
+    return ok;
+}
+
+/* The outputs of the result; where there is no such output, the error has the place of forward's
+ * last statement. */
+static bool output_result(Outputs *out, Value result)
+{
+    Ctx *cx = out->ev->cx;
+    bool ok = make_output(out, result, str_of(cx, "output"), true);
+    if (!ok)
+        fail_arose_at(cx, place_of_end(out->ev, out->ev->p->entry));
+    return ok;
+}
+
 /* The graph's outputs, from what forward returns. A model whose result is nothing but empty lists
  * has these as outputs; one without any output (`return None`) is an error. */
 bool make_outputs(Eval *ev, Value result)
@@ -335,10 +383,10 @@ bool make_outputs(Eval *ev, Value result)
     }
     for (size_t i = 0; i < ev->g->inputs.n; i++)
         map_put(ev->cx, &out.taken, ev->g->inputs.at[i]->name, NULL);
-    if (!make_output(&out, result, str_of(ev->cx, "output"), true))
+    if (!output_result(&out, result))
         return false;
     out.empty_lists = out.n == 0;
-    if (out.empty_lists && !make_output(&out, result, str_of(ev->cx, "output"), true))
+    if (out.empty_lists && !output_result(&out, result))
         return false;
     if (o->n_output_name && o->n_output_name != out.n)
         return fail(ev->cx, E_USAGE, "--output-names gives %zu names, the model has %zu outputs",
