@@ -279,8 +279,8 @@ PT2ONNX_API pt2onnx_status pt2onnx_convert_to(const char *model, pt2onnx_write w
 /* Convert and write nothing: everything unsupported is listed in the error. */
 PT2ONNX_API pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o,
                                          pt2onnx_error **e);
-/* Inputs, outputs, modules, weights and program of a .pt, .pt2 or .onnx as text (show_json: as
- * JSON), through `write`. */
+/* Inputs, outputs, modules, weights and program of a .pt, .pt2 or .onnx as text, whose lines are
+ * cut at 600 characters (show_json: as JSON, whole), through `write`. */
 PT2ONNX_API pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user,
                                         const pt2onnx_options *o, pt2onnx_error **e);
 /* Write `out`, one HTML page that shows the graph of a .pt, .pt2 or .onnx in a browser: the model

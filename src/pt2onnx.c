@@ -653,13 +653,14 @@ pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onn
 
 /* ---- showing ---- */
 
-/* Without the control characters that a file may have put into it; JSON has none. */
+/* Without the control characters and the endless lines that a file may have put into it. JSON has
+ * none of the former, and is whole. */
 static bool send(Call *c, Buf *b)
 {
     Ctx *cx = c->s.cx;
     Str text = ctx_failed(cx) ? NULL : buf_done(b);
     if (text && !c->s.o.show_json)
-        text = text_printable(cx, text, SIZE_MAX - 1);
+        text = text_printable(cx, text, LINE_SHOWN);
     return !ctx_failed(cx) &&
         (b->n == 0 || c->write(c->user, text->s, text->len) == 0 ||
          fail(cx, E_IO, "the output was refused"));

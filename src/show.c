@@ -4,7 +4,9 @@
 
 /* ---- columns ---- */
 
-enum { MOST_COLUMNS = 5 };
+/* Characters of a cell: the longest path of a module seen has 200. One cell that is longer would
+ * push the columns behind it out of what is shown of a line, in all rows. */
+enum { MOST_COLUMNS = 5, CELL_SHOWN = 200 };
 
 /* Rows of cells, each column as wide as its widest cell. A column of numbers is flush right. */
 typedef struct Columns {
@@ -16,8 +18,10 @@ typedef struct Columns {
 
 static void add_row(Columns *c, const Str *cells)
 {
-    for (int i = 0; i < c->n; i++)
-        vec_push(c->cx, &c->cell, cells[i]);
+    for (int i = 0; i < c->n; i++) {
+        bool is_long = cells[i]->len > CELL_SHOWN;
+        vec_push(c->cx, &c->cell, is_long ? text_printable(c->cx, cells[i], CELL_SHOWN) : cells[i]);
+    }
 }
 
 /* Characters, not bytes: those of UTF-8 that continue one do not count. */

@@ -258,7 +258,7 @@ void ctx_restart(Ctx *cx); /* forget error, notes, refusals and the run arena; k
 static inline bool ctx_failed(const Ctx *cx) { return cx->error.code != E_NONE; }
 
 /* What a file may have put into a text, for a terminal: control characters as \x1b, and lines of
- * no more than `most` characters. LINE_SHOWN is what a message has. */
+ * no more than `most` characters. LINE_SHOWN is what a message has, and what `show` prints. */
 enum { LINE_SHOWN = 600 };
 Str text_printable(Ctx *cx, Str s, size_t most);
 /* s in JSON's quotes. A byte that is not UTF-8 becomes \udcXX, as Python reads names of files. */

@@ -174,3 +174,25 @@ def test_a_long_line_stays_off_the_terminal(tmp_path):
     body = FORWARD + "    return torch.add(x, %s, no_such_name)\n" % ("1 + " * 5 + "1" * 10 + " " * 10000000)
     got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "-i", KNOWN)
     assert got["exit"] in (1, 3) and len(got["err"]) < 2000, len(got["err"])
+
+
+# what is long in a program, of a million letters: forward's result and body
+SHOWN = {
+    "text": ("Tensor", "    ops.prim.RaiseException(\"%s\")\n    return x\n"),
+    "operator": ("Tensor", "    return torch.%s(x)\n"),
+    "local": ("Tensor", "    %s = torch.relu(x)\n    return torch.neg(x)\n"),
+    "output": ("Dict[str, Tensor]", "    return {\"%s\": x, \"b\": x}\n"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SHOWN))
+def test_show_cuts_lines(name, tmp_path):
+    """As messages are cut; cells of a table shorter, so that a long one leaves the columns behind it visible. JSON is whole."""
+    result, body = SHOWN[name]
+    path = str(program(tmp_path / "m.pt", FORWARD.replace("-> Tensor", "-> " + result) + body % ("b" * 1000000)))
+    show = [oracle.PROGRAM, "show", path, "-i", KNOWN]
+    text = subprocess.run(show, stdout=subprocess.PIPE, check=True, text=True).stdout
+    whole = subprocess.run(show + ["--json"], stdout=subprocess.PIPE, check=True, text=True).stdout
+    assert "b" * 190 in text and max(len(line) for line in text.split("\n")) <= 600 + len(" ...")
+    assert name != "output" or "b ...  float32[2,3]" in text
+    assert "b" * 1000000 in json.loads(whole)["program"]
