@@ -839,6 +839,18 @@ def test_a_size_that_the_program_fixes_is_told():
     assert dims(model.graph.input[0]) == [2, 3]
 
 
+def test_sizes_that_an_indexed_write_fixes_are_told():
+    """PyTorch's tracer takes leading sizes of 1 off the value: view(x, [3]), which no other batch or number of steps has."""
+    def written(cache, x, at):
+        cache = cache.clone()
+        cache[:, at] = x
+        return cache
+    with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="works only then"):
+        model = exported(written, (torch.ones(1, 8, 3), torch.ones(1, 1, 3), torch.tensor([2])), input_names=["cache", "x", "at"],
+                         dynamic_axes={"cache": {0: "n"}, "x": {0: "n", 1: "t"}, "at": {0: "t"}})
+    assert [dims(i) for i in model.graph.input] == [[1, 8, 3], [1, 1, 3], [1]]
+
+
 def test_open_sizes_that_must_divide():
     with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="can be divided by 2"):
         model = checked(lambda x: torch.pixel_unshuffle(x, 2), torch.ones(1, 2, 4, 6), input_names=["x"], dynamic_axes={"x": {2: "h", 3: "w"}})

@@ -220,6 +220,20 @@ static void requirements(void **state)
     ctx_free(cx);
 }
 
+/* 3 elements of [N, T, 3] leave one place in each of the others. */
+static void sizes_whose_product_is_one(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim n = parse(cx, "N");
+    Dim steps = parse(cx, "T");
+    Dim all = dim_mul(cx, dim_mul(cx, n, steps), dim_int(cx, 3));
+    assert_true(dim_require(cx, dim_int(cx, 3), all, "view"));
+    assert_true(dim_is(n, 1));
+    assert_true(dim_is(steps, 1));
+    ctx_free(cx);
+}
+
 /* A size that has been read does not wait for one that comes later: it would be used before it is
  * made. What is learned is a fact then. */
 static void older_sizes_do_not_rest_on_younger_ones(void **state)
@@ -723,6 +737,7 @@ int main(void)
         cmocka_unit_test(overflow_is_an_error),
         cmocka_unit_test(broadcasting),
         cmocka_unit_test(requirements),
+        cmocka_unit_test(sizes_whose_product_is_one),
         cmocka_unit_test(older_sizes_do_not_rest_on_younger_ones),
         cmocka_unit_test(inputs_are_pinned_through_the_handler),
         cmocka_unit_test(facts),

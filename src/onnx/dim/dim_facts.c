@@ -135,6 +135,25 @@ static bool solve(Ctx *cx, Dim e, Dim *atom, Dim *value)
     return minus && dim_divide_exact(cx, minus, dim_int(cx, best->coef), value);
 }
 
+/* One of several sizes whose product is 1, as e = 3*N*T - 3 = 0 says: each of them is 1. NULL: e
+ * says something else. */
+static Dim one_of_product(Dim e)
+{
+    Term one[1];
+    size_t n;
+    const Term *t = dim_terms(e, one, &n);
+    if (n != 2 || t[0].coef != -t[1].coef)
+        return NULL;
+    const Term *product = t[0].n ? &t[0] : &t[1];
+    const Term *number = t[0].n ? &t[1] : &t[0];
+    if (product->n < 2 || number->n > 0)
+        return NULL;
+    for (uint32_t i = 0; i < product->n; i++)
+        if (product->atom[i]->kind != D_SYM || dim_range_atom(product->atom[i]).lo < 0)
+            return NULL;
+    return product->atom[0];
+}
+
 static void substitute(Ctx *cx, Dim atom, Dim value)
 {
     Range r = dim_range_atom(atom);
@@ -170,6 +189,12 @@ static bool learn_equal(Ctx *cx, Dim a, Dim b, const char *why)
     if (!e)
         return fail(cx, E_VALUE, "%s and %s cannot be compared", dim_text(cx, a)->s,
                     dim_text(cx, b)->s);
+    Dim factor = one_of_product(e);
+    if (factor) {
+        return learn_equal(cx, factor, dim_int(cx, 1), why) &&
+            (dim_equal(cx, dim_now(a), dim_now(b)) == YES ||
+             learn_equal(cx, dim_now(a), dim_now(b), why));
+    }
     if (solve(cx, e, &atom, &value)) {
         if (why && atom->kind == D_SYM && !atom->sym.fresh && ds->pin && !ds->scopes.n &&
             !ds->pin(cx, atom, value, why))
