@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 
 enum { SAID_MOST = 1 << 20 };
 
@@ -104,6 +107,17 @@ static void is_over(const Process *p)
     at_work[i] = NULL;
 }
 
+/* Nobody would hear what this process says: it ends with its parent, however that ends. */
+static void end_with(pid_t parent)
+{
+#ifdef __linux__
+    if (prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() != parent)
+        raise(SIGTERM); /* it has ended before the call */
+#else
+    (void)parent;
+#endif
+}
+
 /* Signals wait while the process is made: a handler finds it among those at work, or it does not
  * exist yet. */
 static pid_t make_process(Process *p, int out, int err)
@@ -112,11 +126,13 @@ static pid_t make_process(Process *p, int out, int err)
     sigfillset(&all);
     fflush(NULL);
     sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t parent = getpid();
     pid_t pid = fork();
     if (pid > 0)
         begins(p, pid);
     if (pid == 0) {
         signal(SIGPIPE, SIG_DFL);
+        end_with(parent);
         sigprocmask(SIG_SETMASK, &before, NULL);
         become_child(out, err);
     }

@@ -454,6 +454,40 @@ def test_signal_removes_temporaries(number, small, tmp_path):
     assert caught
 
 
+def alive(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def children_of(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
+
+
+def wait_until(holds):
+    end = time.time() + 20
+    while not holds() and time.time() < end:
+        time.sleep(0.02)
+    return holds()
+
+
+def test_models_beside_each_other_end_with_the_call(tmp_path):
+    """SIGKILL of the call that waits for them; by themselves these two would not end."""
+    for name in ("a.pt", "b.pt"):
+        program(tmp_path / name, FORWARD + "    n = 0\n    while True:\n      n = torch.add(n, 1)\n    return x\n")
+    process = subprocess.Popen([oracle.PROGRAM, "-j", "2", "--limit", "steps=%d" % 10 ** 15, str(tmp_path / "a.pt"), str(tmp_path / "b.pt")],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert wait_until(lambda: len(children_of(process.pid)) == 2)
+    children = children_of(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert wait_until(lambda: not any(map(alive, children)))
+    assert sorted(os.listdir(tmp_path)) == ["a.pt", "b.pt"]
+
+
 EXAMPLES = [os.path.join(oracle.TOP, "examples", name) for name in ("digits_cnn.pt", "digits_cnn.pt2")]
 
 
