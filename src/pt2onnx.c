@@ -653,14 +653,14 @@ pt2onnx_status pt2onnx_check(const char *model, const pt2onnx_options *o, pt2onn
 
 /* ---- showing ---- */
 
-/* Without the control characters and the endless lines that a file may have put into it. JSON has
- * none of the former, and is whole. */
-static bool send(Call *c, Buf *b)
+/* Without the control characters that a file may have put into it, its lines of no more than `most`
+ * characters. JSON has none of the former, and is whole. */
+static bool send(Call *c, Buf *b, size_t most)
 {
     Ctx *cx = c->s.cx;
     Str text = ctx_failed(cx) ? NULL : buf_done(b);
     if (text && !c->s.o.show_json)
-        text = text_printable(cx, text, LINE_SHOWN);
+        text = text_printable(cx, text, most);
     return !ctx_failed(cx) &&
         (b->n == 0 || c->write(c->user, text->s, text->len) == 0 ||
          fail(cx, E_IO, "the output was refused"));
@@ -674,9 +674,9 @@ static bool show_file(Call *c)
     Buf b = buf_new(s->cx);
     s->opt.shown = true;
     if (s->kind == FILE_ONNX)
-        return show_onnx(s, &b) && send(c, &b);
+        return show_onnx(s, &b) && send(c, &b, LINE_SHOWN);
     Program *p = load(s);
-    return p && show_program(s, p, &b) && send(c, &b);
+    return p && show_program(s, p, &b) && send(c, &b, LINE_SHOWN);
 }
 
 pt2onnx_status pt2onnx_show(const char *file, pt2onnx_write write, void *write_user,
@@ -710,7 +710,7 @@ pt2onnx_status pt2onnx_view(const char *file, const char *out, const pt2onnx_opt
 static bool describe_word(Call *c)
 {
     Buf b = buf_new(c->s.cx);
-    return describe(c->s.cx, c->what, &b) && send(c, &b);
+    return describe(c->s.cx, c->what, &b) && send(c, &b, SIZE_MAX - 1);
 }
 
 pt2onnx_status pt2onnx_describe(const char *what, pt2onnx_write write, void *write_user,
