@@ -536,7 +536,7 @@ static void take_sides(Rewrite *rw, Node *n)
  * computed 2^n times: one that has become so dear is kept when it is computed. */
 static void keep_if_dear(const Const *k, Cost *c)
 {
-    uint64_t numel = (uint64_t)const_numel(k);
+    uint64_t numel = k->bytes.src->size / dtype_size(k->dtype); /* k may be a small part of it */
     if (numel == 0 || c->paths / numel <= MOST_PATHS)
         return;
     source_keep(k->bytes.src);

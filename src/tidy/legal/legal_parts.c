@@ -364,15 +364,15 @@ Verdict legal_arg(Legal *l, Node *n, Ox *out)
     Ox x = n->in[0];
     int rank = ox_rank(x);
     int64_t axis = node_int(n, "axis", 0);
-    bool of_last = node_int(n, "select_last_index", 0) && l->target < 12;
+    bool last_index = node_int(n, "select_last_index", 0);
+    bool of_last = last_index && l->target < 12;
     if (rank < 1 || (axis >= 0 && !of_last))
         return AS_IT_IS;
     axis += axis < 0 ? rank : 0;
     if (!of_last) {
-        bool last = node_int(n, "select_last_index", 0);
         out[0] = ox_g_with(g, n->op->name, INPUTS(x), INT("axis", axis),
                            INT("keepdims", node_int(n, "keepdims", 1)),
-                           last ? INT("select_last_index", 1) : NO_ATTR);
+                           last_index ? INT("select_last_index", 1) : NO_ATTR);
         return CHANGED;
     }
     Ox size = ox_dim_value(g, ox_dim(x, (int)axis));
