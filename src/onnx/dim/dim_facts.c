@@ -142,7 +142,8 @@ static Dim one_of_product(Dim e)
     Term one[1];
     size_t n;
     const Term *t = dim_terms(e, one, &n);
-    if (n != 2 || t[0].coef != -t[1].coef)
+    int64_t sum;
+    if (n != 2 || !add_ok(t[0].coef, t[1].coef, &sum) || sum != 0)
         return NULL;
     const Term *product = t[0].n ? &t[0] : &t[1];
     const Term *number = t[0].n ? &t[1] : &t[0];
