@@ -90,6 +90,15 @@ def converted(model, out, *options, **keywords):
     return done
 
 
+def alive(pid):
+    """Is it a process, and not one that has ended and that nobody has asked about?"""
+    try:
+        with open("/proc/%s/stat" % pid) as f:
+            return f.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def check(path):
     """onnx.checker, all of it. By path: a model with its weights may be too large for one message, and Python would parse and write it first."""
     onnx.checker.check_model(str(path), full_check=True)

@@ -454,14 +454,6 @@ def test_signal_removes_temporaries(number, small, tmp_path):
     assert caught
 
 
-def alive(pid):
-    try:
-        with open("/proc/%d/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def children_of(pid):
     with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
         return [int(word) for word in f.read().split()]
@@ -484,7 +476,7 @@ def test_models_beside_each_other_end_with_the_call(tmp_path):
     children = children_of(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert wait_until(lambda: not any(map(alive, children)))
+    assert wait_until(lambda: not any(map(oracle.alive, children)))
     assert sorted(os.listdir(tmp_path)) == ["a.pt", "b.pt"]
 
 

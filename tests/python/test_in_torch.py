@@ -43,15 +43,6 @@ def script(path, text):
     return str(path)
 
 
-def runs(pid):
-    """Is it a process, and not one that has ended and that nobody has asked about?"""
-    try:
-        with open("/proc/%s/stat" % pid) as f:
-            return f.read().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_programs_agree_and_a_wrong_model_is_noticed(tmp_path):
     code, counts = compared(tmp_path / "right", "--count", "3")
     assert code == 0 and counts["right"] >= 1 and sum(counts.values()) == 3, counts
@@ -68,4 +59,4 @@ def test_what_does_not_end_is_killed(tmp_path):
     _, counts = compared(tmp_path / "programs", "--count", "2", "--seconds", "2", "--pt2onnx", endless)
     assert counts == {"time": 2}
     started = pids.read_text().split()
-    assert len(started) == 2 and not any(runs(pid) for pid in started)
+    assert len(started) == 2 and not any(map(oracle.alive, started))
