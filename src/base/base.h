@@ -204,6 +204,7 @@ void *map_get(const Map *m, const void *key);      /* NULL when absent */
 MapEntry *map_find(const Map *m, const void *key); /* NULL when absent */
 void map_put(Ctx *cx, Map *m, const void *key,
              const void *val);  /* replaces; a replaced key keeps its place */
+void map_clear(Map *m);         /* its memory stays */
 void map_give(Ctx *cx, Map *m); /* its memory may be used for others; the map is empty */
 bool map_add(Ctx *cx, Map *m, const void *key,
              const void *val); /* only when it is absent: false when it is there */

@@ -135,6 +135,14 @@ bool map_add(Ctx *cx, Map *m, const void *key, const void *val)
     return entry_of(cx, m, key, val, &made) && made;
 }
 
+void map_clear(Map *m)
+{
+    if (m->n)
+        memset(m->slot, 0, m->nslot * sizeof *m->slot);
+    m->n = 0;
+    m->next = 0;
+}
+
 void map_give(Ctx *cx, Map *m)
 {
     mem_give(cx, m->at, m->cap * sizeof *m->at);

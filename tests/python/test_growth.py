@@ -157,11 +157,16 @@ PROGRAMS = {
     "outputs": lambda n: forward("return (%s)" % ", ".join(each(n, "torch.add(x, @, alpha=1)")), result="Tuple[%s]" % ", ".join(["Tensor"] * n)),
     "one_output_often": lambda n: forward("y = torch.relu(x)", "return (%s)" % ", ".join(["y"] * n), result="Tuple[%s]" % ", ".join(["Tensor"] * n)),
     "views_of_dynamic_size": lambda n: forward("y = x", *each(n, "y = torch.relu(torch.view(torch.add(y, @, alpha=1), [torch.size(y, 0), -1]))"), "return y"),
+    "views_of_one_size": lambda n: forward("y = torch.sum(x)", *each(n, "v@ = torch.view(torch.add(x, @, alpha=1), [-1, 2])", "y = torch.add(y, torch.sum(v@), alpha=1)"), "return y"),
+    "views_of_many_sizes": lambda n: forward("y = torch.sum(x)", *each(n, "i@ = torch.nonzero(torch.gt(x, @))", "v@ = torch.view(i@, [-1, 4])",
+                                                                       "y = torch.add(y, torch.sum(v@), alpha=1)"), "return y"),
+    "sums_of_many_sizes": lambda n: forward("y = torch.sum(x)", *each(n, "i@ = torch.nonzero(torch.gt(x, @))", "j@ = torch.nonzero(torch.lt(x, @))",
+                                                                      "y = torch.add(y, torch.sum(torch.add(i@, j@)), alpha=1)"), "return y"),
     "sizes_of_sizes": lambda n: forward("s = torch.size(x, 0)", *each(n, "s = torch.add(torch.floordiv(s, 2), torch.remainder(s, 3))"), "return torch.add(x, s, alpha=1)"),
     "halves_of_halves": lambda n: forward("y = x", *each(n, "y = torch.slice(y, 0, 0, torch.floordiv(torch.size(y, 0), 2), 1)"), "return y"),
 }
 SQUARED = {"nested_branches": 4.6}      # of which a part grows with the square
-DYNAMIC = {"views_of_dynamic_size", "sizes_of_sizes", "halves_of_halves"}
+DYNAMIC = {"views_of_dynamic_size", "views_of_one_size", "views_of_many_sizes", "sums_of_many_sizes", "sizes_of_sizes", "halves_of_halves"}
 
 
 @pytest.fixture(scope="session")

@@ -220,6 +220,19 @@ static void requirements(void **state)
     ctx_free(cx);
 }
 
+/* What a view demands is not demanded, and kept, once more by the next view. */
+static void a_requirement_is_known_from_then_on(void **state)
+{
+    (void)state;
+    Ctx *cx = ctx_new();
+    Dim all = parse(cx, "N*L");
+    Dim halves = parse(cx, "2*((N*L)//2)");
+    assert_int_equal(dim_eq(cx, halves, all), UNKNOWN);
+    assert_true(dim_require(cx, halves, all, "view"));
+    assert_int_equal(dim_eq(cx, halves, all), YES);
+    ctx_free(cx);
+}
+
 /* 3 elements of [N, T, 3] leave one place in each of the others. */
 static void sizes_whose_product_is_one(void **state)
 {
@@ -737,6 +750,7 @@ int main(void)
         cmocka_unit_test(overflow_is_an_error),
         cmocka_unit_test(broadcasting),
         cmocka_unit_test(requirements),
+        cmocka_unit_test(a_requirement_is_known_from_then_on),
         cmocka_unit_test(sizes_whose_product_is_one),
         cmocka_unit_test(older_sizes_do_not_rest_on_younger_ones),
         cmocka_unit_test(inputs_are_pinned_through_the_handler),

@@ -283,17 +283,6 @@ Dim dim_sum_terms(Ctx *cx, Term *t, size_t n)
     return m > MAX_TERMS ? too_long(cx) : dim_make_sum(cx, t, m);
 }
 
-bool dim_has_product(Dim d, const Term *product)
-{
-    Term one[1];
-    size_t n;
-    const Term *t = dim_terms(d, one, &n);
-    for (size_t i = 0; i < n; i++)
-        if (order(&t[i], product) == 0)
-            return true;
-    return false;
-}
-
 bool dim_sum_fits(Dim a, Dim b)
 {
     Term one_a[1], one_b[1];
@@ -305,29 +294,39 @@ bool dim_sum_fits(Dim a, Dim b)
     return na + nb <= MAX_TERMS;
 }
 
-/* a + k*b: both lists of terms are sorted. */
-Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b)
+/* Both lists of terms are sorted. */
+bool dim_merge(Dim a, int64_t k, Dim b, Term *t, size_t *n)
 {
-    int64_t x, y;
-    if (dim_constant(a, &x) && dim_constant(b, &y))
-        return mul_ok(k, y, &y) && add_ok(x, y, &x) ? dim_int(cx, x) : dim_overflow(cx);
-    Term one_a[1], one_b[1], t[2 * MAX_TERMS];
-    size_t na, nb, n = 0;
+    Term one_a[1], one_b[1];
+    size_t na, nb;
     const Term *ta = dim_terms(a, one_a, &na);
     const Term *tb = dim_terms(b, one_b, &nb);
-    for (size_t i = 0, j = 0; i < na || j < nb; n += t[n].coef != 0) {
+    *n = 0;
+    for (size_t i = 0, j = 0; i < na || j < nb; *n += t[*n].coef != 0) {
         int first = j == nb ? -1 : 1;
         if (i < na && j < nb)
             first = order(&ta[i], &tb[j]);
         int64_t times = 0;
         if (first >= 0 && !mul_ok(tb[j].coef, k, &times))
-            return dim_overflow(cx);
-        t[n] = first <= 0 ? ta[i] : tb[j];
-        if (!add_ok(first <= 0 ? ta[i].coef : 0, times, &t[n].coef))
-            return dim_overflow(cx);
+            return false;
+        t[*n] = first <= 0 ? ta[i] : tb[j];
+        if (!add_ok(first <= 0 ? ta[i].coef : 0, times, &t[*n].coef))
+            return false;
         i += first <= 0;
         j += first >= 0;
     }
+    return true;
+}
+
+Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b)
+{
+    int64_t x, y;
+    if (dim_constant(a, &x) && dim_constant(b, &y))
+        return mul_ok(k, y, &y) && add_ok(x, y, &x) ? dim_int(cx, x) : dim_overflow(cx);
+    Term t[2 * MAX_TERMS];
+    size_t n;
+    if (!dim_merge(a, k, b, t, &n))
+        return dim_overflow(cx);
     return n > MAX_TERMS ? too_long(cx) : dim_make_sum(cx, t, n);
 }
 

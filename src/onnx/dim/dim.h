@@ -63,9 +63,15 @@ typedef struct Fact {
     Rel rel;
     Dim e;
 } Fact; /* REL_LE: e >= 0. REL_NE: e != 0 */
+/* A fact among those about the same product of atoms. */
+typedef struct About {
+    Dim e;         /* e >= 0 */
+    uint32_t next; /* 1 + the next one's number; 0: it is the last */
+} About;
 typedef struct Pair {
     Dim a, b, result;
-} Pair; /* equal, or one is 1 */
+    uint32_t next; /* as of About: those with the same younger one of the two */
+} Pair;            /* equal, or one is 1 */
 
 /* What dim_scope_close undoes: a symbol's range, an atom's replacement. */
 typedef struct Undo {
@@ -90,7 +96,16 @@ struct Dims {
     int next_fresh;
     Map symbols; /* Str -> DimRec */
     VEC(Fact) facts;
+    /* The first `sorted` facts by product, as of sorted_epoch: a proof looks at few of many. */
+    Map about; /* Dim -> 1 + the number of the newest */
+    VEC(About) abouts;
+    Map unequal; /* Dim -> not NULL: it is not 0 */
+    size_t sorted;
+    uint32_t sorted_epoch;
     VEC(Pair) pairs;
+    Map paired; /* the same of pairs: the younger one -> 1 + the number of the newest */
+    size_t sorted_pairs;
+    uint32_t sorted_pairs_epoch;
     VEC(Undo) undo;
     VEC(Scope) scopes;
     DimPin pin;
@@ -143,9 +158,11 @@ Dim dim_make_sum(Ctx *cx, const Term *t,
                  size_t n); /* sorted terms of different monomials, none 0 */
 Dim dim_make_atom(Ctx *cx, Kind kind, const Dim *arg, size_t n);
 Dim dim_sum_terms(Ctx *cx, Term *t, size_t n);     /* any terms: sorted and joined in place */
-bool dim_has_product(Dim d, const Term *product);  /* one of d's terms, whatever its number */
 Dim dim_overflow(Ctx *cx);                         /* the error; NULL */
 Dim dim_combine(Ctx *cx, Dim a, int64_t k, Dim b); /* a + k*b */
+/* The n terms of a + k*b, at most 2 * MAX_TERMS, without an expression for them; false: a number
+ * does not fit into 64 bits. */
+bool dim_merge(Dim a, int64_t k, Dim b, Term *t, size_t *n);
 Dim dim_plus(Ctx *cx, Dim a, int64_t k);
 Dim dim_times(Ctx *cx, Dim a, Dim b);
 Dim dim_now(Dim d); /* with everything replaced that facts have replaced so far */
@@ -173,6 +190,10 @@ typedef struct DimView {
 DimView dim_view(Ctx *cx, Dim d);
 /* Is this symbol the broadcast of two dims, equal or one of them 1? */
 bool dim_broadcast_of(Dim sym, Dim *a, Dim *b);
+
+/* ---- dim_facts.c ---- */
+
+const Pair *dim_find_pair(Ctx *cx, Dim a, Dim b); /* the first of these two; NULL: there is none */
 
 /* ---- dim_divide.c ---- */
 

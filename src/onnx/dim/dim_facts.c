@@ -344,19 +344,50 @@ static void set_pair_example(Ctx *cx, Dim sym, Dim a, Dim b)
         dim_set_example(sym, x == 1 ? y : x);
 }
 
+static Dim younger(Dim a, Dim b) { return a->id > b->id ? a : b; }
+
+/* Pairs that have come since are sorted too; all of them anew where something was replaced, or a
+ * scope has taken some away. */
+static void sort_pairs(Ctx *cx)
+{
+    struct Dims *ds = dims_of(cx);
+    if (ds->sorted_pairs_epoch != ds->epoch) {
+        map_clear(&ds->paired);
+        ds->sorted_pairs = 0;
+        ds->sorted_pairs_epoch = ds->epoch;
+    }
+    while (ds->sorted_pairs < ds->pairs.n) {
+        Pair *p = &ds->pairs.at[ds->sorted_pairs++];
+        Dim key = younger(dim_now(p->a), dim_now(p->b));
+        p->next = (uint32_t)(uintptr_t)map_get(&ds->paired, key);
+        map_put(cx, &ds->paired, key, (void *)(uintptr_t)ds->sorted_pairs);
+    }
+}
+
+const Pair *dim_find_pair(Ctx *cx, Dim a, Dim b)
+{
+    const struct Dims *ds = dims_of(cx);
+    const Pair *first = NULL;
+    sort_pairs(cx);
+    for (uintptr_t i = (uintptr_t)map_get(&ds->paired, younger(a, b)); i;) {
+        const Pair *p = &ds->pairs.at[i - 1];
+        Dim x = dim_now(p->a);
+        Dim y = dim_now(p->b);
+        if ((x == a && y == b) || (x == b && y == a))
+            first = p;
+        i = p->next;
+    }
+    return first;
+}
+
 /* a broadcast with b, of which nothing more is known: the symbol that an earlier call made for the
  * same two, or a fresh one. */
 static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
 {
-    struct Dims *ds = dims_of(cx);
-    for (size_t i = 0; i < ds->pairs.n; i++) {
-        const Pair *p = &ds->pairs.at[i];
-        Dim x = dim_now(p->a);
-        Dim y = dim_now(p->b);
-        if ((x == a && y == b) || (x == b && y == a)) {
-            *out = dim_now(p->result);
-            return true;
-        }
+    const Pair *p = dim_find_pair(cx, a, b);
+    if (p) {
+        *out = dim_now(p->result);
+        return true;
     }
     struct DimRec *d = dim_record(dim_fresh(cx, "b"));
     Range x = dim_range_of(a);
@@ -365,7 +396,7 @@ static bool fresh_pair(Ctx *cx, Dim a, Dim b, Dim *out)
     d->sym.right = b;
     d->sym.lo = x.lo < y.lo ? x.lo : y.lo; /* 0 against 1 is 0 */
     d->sym.hi = x.hi > y.hi ? x.hi : y.hi;
-    vec_push(cx, &ds->pairs, (Pair){ a, b, d });
+    vec_push(cx, &dims_of(cx)->pairs, (Pair){ .a = a, .b = b, .result = d });
     set_pair_example(cx, d, a, b);
     *out = d;
     return true;
@@ -390,7 +421,7 @@ bool dim_broadcast(Ctx *cx, Dim a, Dim b, Dim *out)
         return false;
     if (a_one == NO && (b_one != NO || eq != NO)) { /* whatever b is, equal or 1, the result is a */
         if (b_one == NO)
-            vec_push(cx, &dims_of(cx)->pairs, (Pair){ a, b, a });
+            vec_push(cx, &dims_of(cx)->pairs, (Pair){ .a = a, .b = b, .result = a });
         return true;
     }
     if (b_one == NO) {

@@ -41,7 +41,7 @@ static Range range_mul(Range a, Range b)
     return r;
 }
 
-static Range range_sum(Dim d);
+static Range range_terms(const Term *t, size_t n);
 
 /* The least x // b for b in y, whose numbers are positive: the largest b brings x nearest to 0. */
 static int64_t least_quotient(int64_t x, Range y)
@@ -126,18 +126,18 @@ Range dim_range_of(Dim d)
         return dim_range_atom(d);
     if (d->range_learned == d->owner->learned)
         return (Range){ d->lo, d->hi };
-    Range r = d->kind == D_SUM ? range_sum(d) : dim_range_atom(d);
+    Range r = d->kind == D_SUM ? range_terms(d->sum.term, d->sum.n) : dim_range_atom(d);
     rec->lo = r.lo;
     rec->hi = r.hi;
     rec->range_learned = d->owner->learned;
     return r;
 }
 
-static Range range_sum(Dim d)
+static Range range_terms(const Term *t, size_t n)
 {
     Range r = { 0, 0 };
-    for (uint32_t i = 0; i < d->sum.n; i++) {
-        Range x = range_term(&d->sum.term[i]);
+    for (size_t i = 0; i < n; i++) {
+        Range x = range_term(&t[i]);
         r.lo = r.lo == NO_LOW || x.lo == NO_LOW ? NO_LOW : sat_add(r.lo, x.lo);
         r.hi = r.hi == DIM_MAX || x.hi == DIM_MAX ? DIM_MAX : sat_add(r.hi, x.hi);
     }
@@ -300,23 +300,82 @@ static const Term *boundless_term(Dim e)
     return NULL;
 }
 
-/* Does f say that e >= 0: is e - f, where f >= 0? The product of e that has no least value must be
- * in f too: few facts are about it, and a difference costs much more than to look for that. */
-static bool fact_says_nonneg(Ctx *cx, Dim e, const Term *boundless, Dim f)
+/* The product of a term, without its number. */
+static Dim product_of(Ctx *cx, const Term *t)
 {
-    if (boundless && !dim_has_product(f, boundless))
-        return false;
-    Dim rest = dim_combine(cx, e, -1, f);
-    return rest && dim_range_of(rest).lo >= 0;
+    Term product = { 1, t->n, t->atom };
+    return dim_make_sum(cx, &product, 1);
 }
 
-static bool facts_say_nonneg(Ctx *cx, Dim e)
+/* e >= 0 becomes a fact about each product in e. */
+static void sort_fact(Ctx *cx, Dim e)
+{
+    struct Dims *ds = dims_of(cx);
+    Term one[1];
+    size_t n;
+    const Term *t = dim_terms(e, one, &n);
+    for (size_t i = 0; i < n; i++) {
+        Dim product = product_of(cx, &t[i]);
+        uint32_t next = product ? (uint32_t)(uintptr_t)map_get(&ds->about, product) : 0;
+        if (product && vec_push(cx, &ds->abouts, (About){ e, next }))
+            map_put(cx, &ds->about, product, (void *)(uintptr_t)ds->abouts.n);
+    }
+}
+
+/* Facts that have come since are sorted too; all of them anew where something was replaced, or a
+ * scope has taken some away. */
+static void sort_facts(Ctx *cx)
+{
+    struct Dims *ds = dims_of(cx);
+    if (ds->sorted_epoch != ds->epoch) {
+        map_clear(&ds->about);
+        map_clear(&ds->unequal);
+        ds->abouts.n = 0;
+        ds->sorted = 0;
+        ds->sorted_epoch = ds->epoch;
+    }
+    while (ds->sorted < ds->facts.n) {
+        const Fact *f = &ds->facts.at[ds->sorted++];
+        if (f->rel == REL_LE)
+            sort_fact(cx, dim_now(f->e));
+        else
+            map_put(cx, &ds->unequal, dim_now(f->e), ds);
+    }
+}
+
+/* Does f say that e >= 0: is e - f, where f >= 0? No expression is made for the difference, as it
+ * would be for each pair. */
+static bool says_nonneg(Dim f, Dim e)
+{
+    Term rest[2 * MAX_TERMS];
+    size_t n;
+    return dim_merge(e, -1, f, rest, &n) && range_terms(rest, n).lo >= 0;
+}
+
+static bool facts_about_say_nonneg(Ctx *cx, const Term *t, Dim e)
 {
     const struct Dims *ds = dims_of(cx);
+    Dim product = product_of(cx, t);
+    uintptr_t i = product ? (uintptr_t)map_get(&ds->about, product) : 0;
+    for (; i; i = ds->abouts.at[i - 1].next)
+        if (says_nonneg(ds->abouts.at[i - 1].e, e))
+            return true;
+    return false;
+}
+
+/* A fact that helps shares a product with e: without one the least value of e - f is that of e less
+ * the largest of f. The product that has no least value must be among the shared ones. */
+static bool facts_say_nonneg(Ctx *cx, Dim e)
+{
+    sort_facts(cx);
     const Term *boundless = boundless_term(e);
-    for (size_t i = 0; i < ds->facts.n; i++)
-        if (ds->facts.at[i].rel == REL_LE &&
-            fact_says_nonneg(cx, e, boundless, dim_now(ds->facts.at[i].e)))
+    if (boundless)
+        return facts_about_say_nonneg(cx, boundless, e);
+    Term one[1];
+    size_t n;
+    const Term *t = dim_terms(e, one, &n);
+    for (size_t i = 0; i < n; i++)
+        if (facts_about_say_nonneg(cx, &t[i], e))
             return true;
     return false;
 }
@@ -465,6 +524,23 @@ static Dim expand_quotients(Ctx *cx, Dim e)
     return e;
 }
 
+static Dim expand_all_quotients(Ctx *cx, Dim e)
+{
+    Dim x = expand_quotients(cx, e);
+    for (int i = 0; x && x != e && i < 8; i++) {
+        e = x;
+        x = expand_quotients(cx, e);
+    }
+    forget_overflow(cx);
+    return e;
+}
+
+/* Is e >= 0? x is the same in another form: a fact may be about either. */
+static bool either_nonneg(Ctx *cx, Dim e, Dim x)
+{
+    return dim_nonneg(cx, e) || (x != e && dim_nonneg(cx, x));
+}
+
 /* e = 0 has no solution because the coefficients' common divisor does not divide the number: 2*N +
  * 1 = 2*M. */
 static bool never_zero(Dim e)
@@ -476,33 +552,21 @@ static bool never_zero(Dim e)
     return g > 1 && k % g != 0;
 }
 
-static bool fact_says_ne(Ctx *cx, Dim e)
+/* Is e != 0 a fact, or minus, which is -e? */
+static bool facts_say_ne(Ctx *cx, Dim e, Dim minus)
 {
-    struct Dims *ds = dims_of(cx);
-    for (size_t i = 0; i < ds->facts.n; i++)
-        if (ds->facts.at[i].rel == REL_NE) {
-            Dim f = dim_now(ds->facts.at[i].e);
-            Dim sum = dim_combine(cx, e, 1, f);
-            if (f == e || (sum && dim_is_value(sum, 0)))
-                return true;
-        }
-    return false;
+    const struct Dims *ds = dims_of(cx);
+    sort_facts(cx);
+    return map_find(&ds->unequal, e) || (minus && map_find(&ds->unequal, minus));
 }
 
 /* A pair that has been broadcast is equal once neither can be 1. Where one is 1 that says nothing,
  * and whether the other is 1 is what was asked. */
 static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
 {
-    struct Dims *ds = dims_of(cx);
-    if (dim_is_value(a, 1) || dim_is_value(b, 1))
+    if (dim_is_value(a, 1) || dim_is_value(b, 1) || !dim_find_pair(cx, a, b))
         return false;
-    for (size_t i = 0; i < ds->pairs.n; i++) {
-        Dim x = dim_now(ds->pairs.at[i].a);
-        Dim y = dim_now(ds->pairs.at[i].b);
-        if ((x == a && y == b) || (x == b && y == a))
-            return dim_equal(cx, a, dim_int(cx, 1)) == NO && dim_equal(cx, b, dim_int(cx, 1)) == NO;
-    }
-    return false;
+    return dim_equal(cx, a, dim_int(cx, 1)) == NO && dim_equal(cx, b, dim_int(cx, 1)) == NO;
 }
 
 /* NO: they differ whatever their symbols are. UNKNOWN: they may be equal for some. */
@@ -518,21 +582,17 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
         return UNKNOWN;
     if (dim_constant(e, &v))
         return v == 0 ? YES : NO;
-    bool differ = never_zero(e) || fact_says_ne(cx, e);
-    forget_overflow(cx);
-    if (differ)
-        return NO;
     Dim minus = dim_difference(cx, e, dim_int(cx, 0));
+    if (never_zero(e) || facts_say_ne(cx, e, minus))
+        return NO;
     if (dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), e)) ||
         dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), minus)))
         return NO;
-    Dim x = expand_quotients(cx, e);
-    for (int i = 0; x && x != e && i < 8; i++) {
-        e = x;
-        x = expand_quotients(cx, e);
-    }
-    forget_overflow(cx);
-    if (dim_is_value(e, 0) || (dim_nonneg(cx, e) && dim_nonneg(cx, minus)))
+    Dim x = expand_all_quotients(cx, e);
+    if (dim_is_value(x, 0))
+        return YES;
+    if (either_nonneg(cx, e, x) &&
+        either_nonneg(cx, minus, x == e ? minus : dim_difference(cx, x, dim_int(cx, 0))))
         return YES;
     return pair_says_eq(cx, a, b) ? YES : UNKNOWN;
 }
