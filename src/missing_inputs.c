@@ -9,6 +9,10 @@
 
 #include "base/limits.h"
 
+/* The error is known already, so an attempt may not take as long as a conversion: 100,000 nodes
+ * take 800,000 steps at the most. */
+enum { ATTEMPT_STEPS = 1000000 };
+
 typedef struct Attempt {
     Session *s;
     MadeUp made_up;
@@ -34,19 +38,31 @@ static void collect(Ctx *cx, const MadeUp *m, Strs *specs)
     }
 }
 
-bool missing_inputs(Session *s, Strs *specs)
+static bool try_ranks(Attempt *a)
 {
     static const int rank[] = { -1, 4, 3, 2, 1 };
-    Attempt a = { .s = s };
-    bool found = false;
-    s->opt.made_up = &a.made_up;
-    for (size_t i = 0; i < COUNT(rank) && !found; i++) {
-        a.made_up.rank = rank[i];
-        found = bounded(s->cx, attempt, &a);
-        if (!found && s->cx->error.final)
-            break;
+    Ctx *cx = a->s->cx;
+    for (size_t i = 0; i < COUNT(rank); i++) {
+        a->made_up.rank = rank[i];
+        if (bounded(cx, attempt, a))
+            return true;
+        if (cx->error.final)
+            return false;
     }
+    return false;
+}
+
+bool missing_inputs(Session *s, Strs *specs)
+{
+    Attempt a = { .s = s };
+    int64_t *steps = &s->cx->limit[LIMIT_STEPS];
+    int64_t allowed = *steps;
+    if (allowed > ATTEMPT_STEPS)
+        *steps = ATTEMPT_STEPS;
+    s->opt.made_up = &a.made_up;
+    bool found = try_ranks(&a);
     s->opt.made_up = NULL;
+    *steps = allowed;
     if (found)
         collect(s->cx, &a.made_up, specs);
     return found && specs->n > 0 && !ctx_failed(s->cx);

@@ -130,6 +130,14 @@ def test_what_pytorch_raises_ends_the_run(tmp_path):
     assert re.search(r"aten::as_strided: it reads memory beyond its argument's 6 elements\n", got["err"]), got["err"]
 
 
+def test_an_attempt_to_help_is_short(tmp_path):
+    """A program without end of which something is missing: the line that would help is looked for in a part of what a conversion may take."""
+    body = FORWARD + "    while True:\n      y = torch.view(x, [-1, 2])\n    return x\n"
+    got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "--limit", "heap=%d" % (10 * HEAP))
+    assert got["exit"] == 1 and got["bytes"] < 2 * HEAP, got
+    assert re.search(r"aten::view: the rank of its argument must be known\n", got["err"]), got["err"]
+
+
 def test_time_without_progress(tmp_path):
     """A loop that no limit of steps or memory ends: the processor's time does, and the message names the place."""
     body = FORWARD + "    n = 0\n    while True:\n      n = torch.add(n, 1)\n    return x\n"
