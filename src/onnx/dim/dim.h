@@ -217,7 +217,8 @@ Range dim_range_of(Dim d);
 Range dim_range_atom(Dim d); /* by what it is, not by what was found out before */
 Dim dim_without(Ctx *cx, Dim e, const Term *t); /* e less one of its terms */
 Dim dim_difference(Ctx *cx, Dim a, Dim b);
-bool dim_nonneg(Ctx *cx, Dim e); /* proven to be 0 or more */
+bool dim_nonneg(Ctx *cx, Dim e);    /* proven to be 0 or more */
+bool dim_is_free(Ctx *cx, Dim sym); /* a symbol that is proven equal to no other expression */
 Tri dim_at_most(Ctx *cx, Dim a, Dim b);
 Tri dim_equal(Ctx *cx, Dim a, Dim b);
 

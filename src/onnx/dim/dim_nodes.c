@@ -39,47 +39,64 @@ typedef struct SizeOf {
     int64_t scale, shift;
 } SizeOf;
 
-/* Is d, an extent such as 2*N + 1, a symbol times a number plus a number? */
-static bool affine(Ctx *cx, Dim d, Dim sym, int64_t *scale, int64_t *shift)
+/* Does an extent d tell the symbol's number, and by what scale and shift? */
+typedef bool TellsSymbol(Ctx *cx, Dim d, Dim sym, SizeOf *out);
+
+static bool is_symbol(Ctx *cx, Dim d, Dim sym, SizeOf *out)
 {
+    (void)cx;
+    (void)out;
+    return d && dim_now(d) == dim_now(sym);
+}
+
+static bool equals_symbol(Ctx *cx, Dim d, Dim sym, SizeOf *out)
+{
+    (void)out;
+    return dim_eq(cx, d, sym) == YES;
+}
+
+/* Is d, an extent such as 2*N + 1, a symbol times a number plus a number? */
+static bool is_affine(Ctx *cx, Dim d, Dim sym, SizeOf *out)
+{
+    if (!dim_has(d, sym))
+        return false;
     DimView sum = dim_view(cx, d);
     bool is_sum = sum.shape == DIM_TOTAL;
-    *scale = 1;
     for (uint32_t i = 0; i < (is_sum ? sum.n : 1); i++) {
         Dim term = is_sum ? sum.arg[i] : d;
         DimView v = dim_view(cx, term);
         if (v.shape == DIM_FACTORS && v.n == 2)
             for (int k = 0; k < 2; k++)
-                if (dim_eq(cx, v.arg[k], sym) == YES && dim_known(v.arg[1 - k], scale))
+                if (dim_eq(cx, v.arg[k], sym) == YES && dim_known(v.arg[1 - k], &out->scale))
                     break;
     }
-    return *scale > 0 && dim_known(dim_sub(cx, d, dim_mul(cx, sym, dim_int(cx, *scale))), shift);
+    return out->scale > 0 &&
+        dim_known(dim_sub(cx, d, dim_mul(cx, sym, dim_int(cx, out->scale))), &out->shift);
 }
 
-/* The first input that has the symbol as a dimension, or one that is made of it, of this scope or
- * of one around it. */
-static bool find_extent(Graph *g, Dim sym, bool itself, SizeOf *out)
+/* The first input that has such a dimension, of this scope or of one around it. */
+static bool find_extent(Graph *g, Dim sym, TellsSymbol *tells, SizeOf *out)
 {
     for (Graph *scope = g; scope; scope = scope->up)
         for (size_t i = 0; i < scope->inputs.n; i++) {
             Ox x = scope->inputs.at[i];
-            *out = (SizeOf){ x, 0, 1, 0 };
             for (int k = 0; k < ox_rank(x); k++) {
-                out->axis = k;
-                if (itself ? dim_eq(g->cx, ox_dim(x, k), sym) == YES
-                           : affine(g->cx, ox_dim(x, k), sym, &out->scale, &out->shift))
+                *out = (SizeOf){ .v = x, .axis = k, .scale = 1 };
+                if (tells(g->cx, ox_dim(x, k), sym, out))
                     return true;
             }
         }
     return false;
 }
 
-/* Its origin; else an input's dimension. */
+/* Its origin; else an input's dimension, or one that is made of it, or at last one of which facts
+ * say that it is equal. */
 static bool find_symbol(Graph *g, Dim sym, SizeOf *out)
 {
     *out = (SizeOf){ .scale = 1 };
-    return dim_origin(g->cx, sym, &out->v, &out->axis) || find_extent(g, sym, true, out) ||
-        find_extent(g, sym, false, out);
+    return dim_origin(g->cx, sym, &out->v, &out->axis) || find_extent(g, sym, is_symbol, out) ||
+        find_extent(g, sym, is_affine, out) ||
+        (!dim_is_free(g->cx, sym) && find_extent(g, sym, equals_symbol, out));
 }
 
 /* The list that a number out of data was taken from, where that has no other; else NULL. */

@@ -300,10 +300,10 @@ static const Term *boundless_term(Dim e)
     return NULL;
 }
 
-/* The product of a term, without its number. */
+/* The product of a term, with the sign of its number and no more of it. */
 static Dim product_of(Ctx *cx, const Term *t)
 {
-    Term product = { 1, t->n, t->atom };
+    Term product = { t->coef < 0 ? -1 : 1, t->n, t->atom };
     return dim_make_sum(cx, &product, 1);
 }
 
@@ -314,7 +314,7 @@ static void sort_fact(Ctx *cx, Dim e)
     Term one[1];
     size_t n;
     const Term *t = dim_terms(e, one, &n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && t[i].n > 0; i++) { /* the number comes last */
         Dim product = product_of(cx, &t[i]);
         uint32_t next = product ? (uint32_t)(uintptr_t)map_get(&ds->about, product) : 0;
         if (product && vec_push(cx, &ds->abouts, (About){ e, next }))
@@ -363,8 +363,9 @@ static bool facts_about_say_nonneg(Ctx *cx, const Term *t, Dim e)
     return false;
 }
 
-/* A fact that helps shares a product with e: without one the least value of e - f is that of e less
- * the largest of f. The product that has no least value must be among the shared ones. */
+/* A fact that helps shares a product of atoms with e, with the same sign: without one the least
+ * value of e - f is that of e less the largest of f. The product that has no least value must be
+ * among the shared ones. */
 static bool facts_say_nonneg(Ctx *cx, Dim e)
 {
     sort_facts(cx);
@@ -374,7 +375,7 @@ static bool facts_say_nonneg(Ctx *cx, Dim e)
     Term one[1];
     size_t n;
     const Term *t = dim_terms(e, one, &n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && t[i].n > 0; i++)
         if (facts_about_say_nonneg(cx, &t[i], e))
             return true;
     return false;
@@ -569,12 +570,52 @@ static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
     return dim_equal(cx, a, dim_int(cx, 1)) == NO && dim_equal(cx, b, dim_int(cx, 1)) == NO;
 }
 
+static bool has_facts(Ctx *cx, Dim sym)
+{
+    const struct Dims *ds = dims_of(cx);
+    const Term less = { -1, 1, &sym };
+    return map_find(&ds->about, sym) || map_find(&ds->about, product_of(cx, &less));
+}
+
+/* Two symbols of which nothing is known but their ranges? */
+static bool are_free(Ctx *cx, Dim a, Dim b)
+{
+    const struct Dims *ds = dims_of(cx);
+    if (a->kind != D_SYM || b->kind != D_SYM)
+        return false;
+    sort_facts(cx);
+    return ds->unequal.n == 0 && (ds->abouts.n == 0 || (!has_facts(cx, a) && !has_facts(cx, b)));
+}
+
+/* Only what may be 1 and may be more: else a pair can tell. */
+bool dim_is_free(Ctx *cx, Dim sym)
+{
+    Dim now = dim_now(sym);
+    Range r = dim_range_of(now);
+    return r.lo <= 1 && r.hi > 1 && are_free(cx, now, now);
+}
+
+/* Whether they are equal. Very many are compared, so no expression is made for the difference.
+ */
+static Tri free_equal(Ctx *cx, Dim a, Dim b)
+{
+    Range x = dim_range_atom(a);
+    Range y = dim_range_atom(b);
+    if (x.hi < y.lo || y.hi < x.lo)
+        return NO;
+    if (x.lo == x.hi && y.lo == y.hi)
+        return YES;
+    return pair_says_eq(cx, a, b) ? YES : UNKNOWN;
+}
+
 /* NO: they differ whatever their symbols are. UNKNOWN: they may be equal for some. */
 Tri dim_equal(Ctx *cx, Dim a, Dim b)
 {
     int64_t v;
     if (a == b)
         return YES;
+    if (are_free(cx, a, b))
+        return free_equal(cx, a, b);
     if (dim_constant(a, &v) && dim_constant(b, &v))
         return NO; /* equal numbers are one */
     Dim e = dim_difference(cx, b, a);
