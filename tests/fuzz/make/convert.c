@@ -50,8 +50,8 @@ static const struct Asked {
     { .words = " --weights-type int4 --fuse", .type = PT2ONNX_TYPE_INT4, .fuse = 1 },
     { .words = " --dynamic", .dynamic = 1 },
     { .words = " --keep-weights", .keep_weights = 1 },
-    { .words = ", and sequence_lists", .sequence_lists = 1 },
-    { .words = ", and the form of torch.onnx", .as_torch = true },
+    { .words = " # and sequence_lists", .sequence_lists = 1 },
+    { .words = " # and the form of torch.onnx", .as_torch = true },
 };
 
 /* The last byte, which no program ends with, says which; one that is 0 asks for nothing. */
