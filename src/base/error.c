@@ -546,8 +546,7 @@ void note(Ctx *cx, NoteKind kind, const char *fmt, ...)
 void notes_keep(Ctx *cx, size_t first, unsigned kinds)
 {
     size_t n = 0;
-    for (size_t i = 0; i < cx->noted.n; i++)
-        cx->noted.at[i].val = NULL;
+    map_clear(&cx->noted);
     for (size_t i = 0; i < cx->notes.n; i++) {
         Note at = cx->notes.at[i];
         if (i >= first && !(kinds >> at.kind & 1))

@@ -96,16 +96,14 @@ struct Dims {
     int next_fresh;
     Map symbols; /* Str -> DimRec */
     VEC(Fact) facts;
-    /* The first `sorted` facts by product, as of sorted_epoch: a proof looks at few of many. */
-    Map about; /* Dim -> 1 + the number of the newest */
+    VEC(Pair) pairs;
+    /* The first so many facts and pairs, as of sorted_epoch, by what they are about: a proof looks
+     * at few of many. */
+    size_t sorted_facts, sorted_pairs;
+    uint32_t sorted_epoch;
+    Map about, paired; /* a product, the younger of a pair -> 1 + the number of the newest */
     VEC(About) abouts;
     Map unequal; /* Dim -> not NULL: it is not 0 */
-    size_t sorted;
-    uint32_t sorted_epoch;
-    VEC(Pair) pairs;
-    Map paired; /* the same of pairs: the younger one -> 1 + the number of the newest */
-    size_t sorted_pairs;
-    uint32_t sorted_pairs_epoch;
     VEC(Undo) undo;
     VEC(Scope) scopes;
     DimPin pin;
@@ -193,6 +191,10 @@ bool dim_broadcast_of(Dim sym, Dim *a, Dim *b);
 
 /* ---- dim_facts.c ---- */
 
+/* The newest fact about t's product with this sign, and the one before; NULL: there is none. */
+const About *dim_fact_about(Ctx *cx, const Term *t);
+const About *dim_next_about(Ctx *cx, const About *a);
+bool dim_is_unequal(Ctx *cx, Dim e);              /* is e != 0 a fact? */
 const Pair *dim_find_pair(Ctx *cx, Dim a, Dim b); /* the first of these two; NULL: there is none */
 
 /* ---- dim_divide.c ---- */

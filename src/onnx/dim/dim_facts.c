@@ -331,6 +331,109 @@ void dim_scope_close(Ctx *cx)
 
 void dim_on_pin(Ctx *cx, DimPin pin) { dims_of(cx)->pin = pin; }
 
+/* ---- what was learnt, found again ---- */
+
+/* The newest of what `sorted` has under a key, by 1 + its number; 0: there is none. */
+static uint32_t newest(const Map *sorted, Dim key)
+{
+    return key ? (uint32_t)(uintptr_t)map_get(sorted, key) : 0;
+}
+
+/* `number` becomes the newest. -> the one before. */
+static uint32_t put_newest(Ctx *cx, Map *sorted, Dim key, size_t number)
+{
+    uint32_t before = newest(sorted, key);
+    map_put(cx, sorted, key, (void *)(uintptr_t)number);
+    return before;
+}
+
+/* The product of a term, with the sign of its number and no more of it. */
+static Dim product_of(Ctx *cx, const Term *t)
+{
+    Term product = { t->coef < 0 ? -1 : 1, t->n, t->atom };
+    return dim_make_sum(cx, &product, 1);
+}
+
+/* e >= 0 becomes a fact about each product in e. */
+static void sort_fact(Ctx *cx, Dim e)
+{
+    struct Dims *ds = dims_of(cx);
+    Term one[1];
+    size_t n;
+    const Term *t = dim_terms(e, one, &n);
+    for (size_t i = 0; i < n && t[i].n > 0; i++) { /* the number comes last */
+        Dim product = product_of(cx, &t[i]);
+        if (product && vec_push(cx, &ds->abouts, (About){ .e = e }))
+            ds->abouts.at[ds->abouts.n - 1].next = put_newest(cx, &ds->about, product,
+                                                              ds->abouts.n);
+    }
+}
+
+static Dim younger(Dim a, Dim b) { return a->id > b->id ? a : b; }
+
+/* Facts and pairs that have come since are sorted too; all of them anew where something was
+ * replaced, or a scope has taken some away. */
+static void sort_learnt(Ctx *cx)
+{
+    struct Dims *ds = dims_of(cx);
+    if (ds->sorted_epoch != ds->epoch) {
+        map_clear(&ds->about);
+        map_clear(&ds->unequal);
+        map_clear(&ds->paired);
+        ds->abouts.n = 0;
+        ds->sorted_facts = 0;
+        ds->sorted_pairs = 0;
+        ds->sorted_epoch = ds->epoch;
+    }
+    while (ds->sorted_facts < ds->facts.n) {
+        const Fact *f = &ds->facts.at[ds->sorted_facts++];
+        if (f->rel == REL_LE)
+            sort_fact(cx, dim_now(f->e));
+        else
+            map_put(cx, &ds->unequal, dim_now(f->e), ds);
+    }
+    while (ds->sorted_pairs < ds->pairs.n) {
+        Pair *p = &ds->pairs.at[ds->sorted_pairs++];
+        Dim key = younger(dim_now(p->a), dim_now(p->b));
+        p->next = put_newest(cx, &ds->paired, key, ds->sorted_pairs);
+    }
+}
+
+const About *dim_fact_about(Ctx *cx, const Term *t)
+{
+    const struct Dims *ds = dims_of(cx);
+    sort_learnt(cx);
+    uint32_t number = ds->abouts.n ? newest(&ds->about, product_of(cx, t)) : 0;
+    return number ? &ds->abouts.at[number - 1] : NULL;
+}
+
+const About *dim_next_about(Ctx *cx, const About *a)
+{
+    return a->next ? &dims_of(cx)->abouts.at[a->next - 1] : NULL;
+}
+
+bool dim_is_unequal(Ctx *cx, Dim e)
+{
+    sort_learnt(cx);
+    return e && map_find(&dims_of(cx)->unequal, e);
+}
+
+const Pair *dim_find_pair(Ctx *cx, Dim a, Dim b)
+{
+    const struct Dims *ds = dims_of(cx);
+    const Pair *first = NULL;
+    sort_learnt(cx);
+    for (uint32_t i = newest(&ds->paired, younger(a, b)); i;) {
+        const Pair *p = &ds->pairs.at[i - 1];
+        Dim x = dim_now(p->a);
+        Dim y = dim_now(p->b);
+        if ((x == a && y == b) || (x == b && y == a))
+            first = p;
+        i = p->next;
+    }
+    return first;
+}
+
 /* ---- broadcasting ---- */
 
 /* What the broadcast of a and b was in the example. */
@@ -342,42 +445,6 @@ static void set_pair_example(Ctx *cx, Dim sym, Dim a, Dim b)
         return;
     if (x == y || x == 1 || y == 1)
         dim_set_example(sym, x == 1 ? y : x);
-}
-
-static Dim younger(Dim a, Dim b) { return a->id > b->id ? a : b; }
-
-/* Pairs that have come since are sorted too; all of them anew where something was replaced, or a
- * scope has taken some away. */
-static void sort_pairs(Ctx *cx)
-{
-    struct Dims *ds = dims_of(cx);
-    if (ds->sorted_pairs_epoch != ds->epoch) {
-        map_clear(&ds->paired);
-        ds->sorted_pairs = 0;
-        ds->sorted_pairs_epoch = ds->epoch;
-    }
-    while (ds->sorted_pairs < ds->pairs.n) {
-        Pair *p = &ds->pairs.at[ds->sorted_pairs++];
-        Dim key = younger(dim_now(p->a), dim_now(p->b));
-        p->next = (uint32_t)(uintptr_t)map_get(&ds->paired, key);
-        map_put(cx, &ds->paired, key, (void *)(uintptr_t)ds->sorted_pairs);
-    }
-}
-
-const Pair *dim_find_pair(Ctx *cx, Dim a, Dim b)
-{
-    const struct Dims *ds = dims_of(cx);
-    const Pair *first = NULL;
-    sort_pairs(cx);
-    for (uintptr_t i = (uintptr_t)map_get(&ds->paired, younger(a, b)); i;) {
-        const Pair *p = &ds->pairs.at[i - 1];
-        Dim x = dim_now(p->a);
-        Dim y = dim_now(p->b);
-        if ((x == a && y == b) || (x == b && y == a))
-            first = p;
-        i = p->next;
-    }
-    return first;
 }
 
 /* a broadcast with b, of which nothing more is known: the symbol that an earlier call made for the

@@ -300,49 +300,6 @@ static const Term *boundless_term(Dim e)
     return NULL;
 }
 
-/* The product of a term, with the sign of its number and no more of it. */
-static Dim product_of(Ctx *cx, const Term *t)
-{
-    Term product = { t->coef < 0 ? -1 : 1, t->n, t->atom };
-    return dim_make_sum(cx, &product, 1);
-}
-
-/* e >= 0 becomes a fact about each product in e. */
-static void sort_fact(Ctx *cx, Dim e)
-{
-    struct Dims *ds = dims_of(cx);
-    Term one[1];
-    size_t n;
-    const Term *t = dim_terms(e, one, &n);
-    for (size_t i = 0; i < n && t[i].n > 0; i++) { /* the number comes last */
-        Dim product = product_of(cx, &t[i]);
-        uint32_t next = product ? (uint32_t)(uintptr_t)map_get(&ds->about, product) : 0;
-        if (product && vec_push(cx, &ds->abouts, (About){ e, next }))
-            map_put(cx, &ds->about, product, (void *)(uintptr_t)ds->abouts.n);
-    }
-}
-
-/* Facts that have come since are sorted too; all of them anew where something was replaced, or a
- * scope has taken some away. */
-static void sort_facts(Ctx *cx)
-{
-    struct Dims *ds = dims_of(cx);
-    if (ds->sorted_epoch != ds->epoch) {
-        map_clear(&ds->about);
-        map_clear(&ds->unequal);
-        ds->abouts.n = 0;
-        ds->sorted = 0;
-        ds->sorted_epoch = ds->epoch;
-    }
-    while (ds->sorted < ds->facts.n) {
-        const Fact *f = &ds->facts.at[ds->sorted++];
-        if (f->rel == REL_LE)
-            sort_fact(cx, dim_now(f->e));
-        else
-            map_put(cx, &ds->unequal, dim_now(f->e), ds);
-    }
-}
-
 /* Does f say that e >= 0: is e - f, where f >= 0? No expression is made for the difference, as it
  * would be for each pair. */
 static bool says_nonneg(Dim f, Dim e)
@@ -354,11 +311,8 @@ static bool says_nonneg(Dim f, Dim e)
 
 static bool facts_about_say_nonneg(Ctx *cx, const Term *t, Dim e)
 {
-    const struct Dims *ds = dims_of(cx);
-    Dim product = product_of(cx, t);
-    uintptr_t i = product ? (uintptr_t)map_get(&ds->about, product) : 0;
-    for (; i; i = ds->abouts.at[i - 1].next)
-        if (says_nonneg(ds->abouts.at[i - 1].e, e))
+    for (const About *a = dim_fact_about(cx, t); a; a = dim_next_about(cx, a))
+        if (says_nonneg(a->e, e))
             return true;
     return false;
 }
@@ -368,7 +322,6 @@ static bool facts_about_say_nonneg(Ctx *cx, const Term *t, Dim e)
  * among the shared ones. */
 static bool facts_say_nonneg(Ctx *cx, Dim e)
 {
-    sort_facts(cx);
     const Term *boundless = boundless_term(e);
     if (boundless)
         return facts_about_say_nonneg(cx, boundless, e);
@@ -553,14 +506,6 @@ static bool never_zero(Dim e)
     return g > 1 && k % g != 0;
 }
 
-/* Is e != 0 a fact, or minus, which is -e? */
-static bool facts_say_ne(Ctx *cx, Dim e, Dim minus)
-{
-    const struct Dims *ds = dims_of(cx);
-    sort_facts(cx);
-    return map_find(&ds->unequal, e) || (minus && map_find(&ds->unequal, minus));
-}
-
 /* A pair that has been broadcast is equal once neither can be 1. Where one is 1 that says nothing,
  * and whether the other is 1 is what was asked. */
 static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
@@ -572,19 +517,16 @@ static bool pair_says_eq(Ctx *cx, Dim a, Dim b)
 
 static bool has_facts(Ctx *cx, Dim sym)
 {
-    const struct Dims *ds = dims_of(cx);
+    const Term more = { 1, 1, &sym };
     const Term less = { -1, 1, &sym };
-    return map_find(&ds->about, sym) || map_find(&ds->about, product_of(cx, &less));
+    return dim_fact_about(cx, &more) || dim_fact_about(cx, &less);
 }
 
 /* Two symbols of which nothing is known but their ranges? */
 static bool are_free(Ctx *cx, Dim a, Dim b)
 {
-    const struct Dims *ds = dims_of(cx);
-    if (a->kind != D_SYM || b->kind != D_SYM)
-        return false;
-    sort_facts(cx);
-    return ds->unequal.n == 0 && (ds->abouts.n == 0 || (!has_facts(cx, a) && !has_facts(cx, b)));
+    return a->kind == D_SYM && b->kind == D_SYM && !has_facts(cx, a) && !has_facts(cx, b) &&
+        dims_of(cx)->unequal.n == 0;
 }
 
 /* Only what may be 1 and may be more: else a pair can tell. */
@@ -595,8 +537,7 @@ bool dim_is_free(Ctx *cx, Dim sym)
     return r.lo <= 1 && r.hi > 1 && are_free(cx, now, now);
 }
 
-/* Whether they are equal. Very many are compared, so no expression is made for the difference.
- */
+/* Very many are compared, so no expression is made for the difference. */
 static Tri free_equal(Ctx *cx, Dim a, Dim b)
 {
     Range x = dim_range_atom(a);
@@ -624,7 +565,7 @@ Tri dim_equal(Ctx *cx, Dim a, Dim b)
     if (dim_constant(e, &v))
         return v == 0 ? YES : NO;
     Dim minus = dim_difference(cx, e, dim_int(cx, 0));
-    if (never_zero(e) || facts_say_ne(cx, e, minus))
+    if (never_zero(e) || dim_is_unequal(cx, e) || dim_is_unequal(cx, minus))
         return NO;
     if (dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), e)) ||
         dim_nonneg(cx, dim_difference(cx, dim_int(cx, 1), minus)))
