@@ -56,6 +56,9 @@ void flatten(Ctx *cx, Value v, Values *out);
  * copied by the writer. How many of them are tensors. */
 int add_outputs(Graph *g, const Values *got);
 
+/* Sink.write: for a model that no one reads. */
+bool swallow(void *user, const void *p, size_t n);
+
 /* "f32" */
 const char *short_name(DType t);
 

@@ -75,14 +75,6 @@ typedef struct Attempt {
     size_t results;
 } Attempt;
 
-static bool swallow(void *user, const void *p, size_t n)
-{
-    (void)user;
-    (void)p;
-    (void)n;
-    return true;
-}
-
 /* All tensors of the call that can have a gradient require one. */
 static bool require_all(Graph *g, const Reader *r)
 {

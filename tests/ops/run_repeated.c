@@ -43,27 +43,18 @@ typedef struct Tally {
     size_t converted, refused, grown;
 } Tally;
 
-static bool swallow(void *user, const void *p, size_t n)
-{
-    (void)user;
-    (void)p;
-    (void)n;
-    return true;
-}
-
 /* The call with other names of sizes: D2 is D2_7 in the 7th one. */
-static char *with_own_sizes(const char *call, int times)
+static char *with_own_sizes(const char *call, int which)
 {
     char *own = malloc(strlen(call) * 8 + 1);
     char *to = own;
     while (*call) {
-        const char *at = call;
-        bool size = *call == 'D' && call[1] >= '0' && call[1] <= '9';
-        *to++ = *call++;
-        while (size && *call >= '0' && *call <= '9')
-            *to++ = *call++;
-        if (size && call > at + 1)
-            to += sprintf(to, "_%d", times);
+        size_t digits = *call == 'D' ? strspn(call + 1, "0123456789") : 0;
+        memcpy(to, call, digits + 1);
+        to += digits + 1;
+        call += digits + 1;
+        if (digits > 0)
+            to += sprintf(to, "_%d", which);
     }
     *to = 0;
     return own;
