@@ -384,11 +384,15 @@ static bool add_args(Ctx *cx, Kind kind, Dim *arg, size_t *n, Dim d)
     return true;
 }
 
-static int by_id(const void *a, const void *b)
+/* By age, but for a number, which comes last: it may have been made for another size before. */
+static int by_age(const void *a, const void *b)
 {
-    uint32_t x = (*(const Dim *)a)->id;
-    uint32_t y = (*(const Dim *)b)->id;
-    return (x > y) - (x < y);
+    int64_t n;
+    Dim x = *(const Dim *)a;
+    Dim y = *(const Dim *)b;
+    bool x_last = dim_known(x, &n);
+    bool y_last = dim_known(y, &n);
+    return x_last != y_last ? x_last - y_last : (x->id > y->id) - (x->id < y->id);
 }
 
 Dim dim_extreme(Ctx *cx, Kind kind, Dim a, Dim b)
@@ -399,7 +403,7 @@ Dim dim_extreme(Ctx *cx, Kind kind, Dim a, Dim b)
         return NULL;
     if (n == 1)
         return arg[0];
-    qsort(arg, n, sizeof *arg, by_id);
+    qsort(arg, n, sizeof *arg, by_age);
     return dim_make_atom(cx, kind, arg, n);
 }
 
