@@ -507,6 +507,12 @@ static void scopes(void **state)
     assert_int_equal(dim_lt(cx, rest, one), YES);
     dim_scope_close(cx);
     assert_int_equal(dim_lt(cx, rest, one), UNKNOWN);
+    dim_scope_open(cx);
+    Dim half = parse(cx, "N//2"); /* made here, and the same number outside */
+    assert_true(dim_require(cx, half, two, "view"));
+    assert_true(dim_is(half, 2));
+    dim_scope_close(cx);
+    assert_false(dim_known(half, NULL));
     assert_false(ctx_failed(cx));
     ctx_free(cx);
 }

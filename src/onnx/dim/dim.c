@@ -501,7 +501,8 @@ Dim dim_now(Dim d)
 
 bool dim_is_of_scope(const struct Dims *ds, Dim atom)
 {
-    return !ds->scopes.n || atom->id >= ds->scopes.at[ds->scopes.n - 1].first;
+    return !ds->scopes.n ||
+        (atom->kind == D_SYM && atom->id >= ds->scopes.at[ds->scopes.n - 1].first);
 }
 
 void dim_replace_atom(Dim atom, Dim by)

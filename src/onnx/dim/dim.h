@@ -164,8 +164,9 @@ bool dim_merge(Dim a, int64_t k, Dim b, Term *t, size_t *n);
 Dim dim_plus(Ctx *cx, Dim a, int64_t k);
 Dim dim_times(Ctx *cx, Dim a, Dim b);
 Dim dim_now(Dim d); /* with everything replaced that facts have replaced so far */
-bool dim_is_of_scope(const struct Dims *ds,
-                     Dim atom); /* made in the innermost scope, or there is none */
+/* Nothing outside of the innermost scope has the atom, or there is no scope: a symbol that was made
+ * in it. N//2 is the same number outside, wherever it was asked for first. */
+bool dim_is_of_scope(const struct Dims *ds, Dim atom);
 void dim_replace_atom(Dim atom, Dim by);
 
 /* One level of an expression, for dim_nodes.c: what is done to which arguments. */
