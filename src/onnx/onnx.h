@@ -102,6 +102,7 @@ bool dim_is_count(Ctx *cx, Dim d); /* 0 or more, and made of such: no remainder,
 /* Is d known to be within +-most, or made of sizes only, which no memory lets grow as large? 2*N +
  * 1 of a size N is, and a number out of data where it has such bounds. */
 bool dim_is_small(Ctx *cx, Dim d, int64_t most);
+int64_t dim_gcd(int64_t a, int64_t b); /* the greatest common divisor of two numbers */
 Tri dim_eq(Ctx *cx, Dim a, Dim b);
 Tri dim_le(Ctx *cx, Dim a, Dim b);
 Tri dim_lt(Ctx *cx, Dim a, Dim b);

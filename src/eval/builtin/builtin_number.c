@@ -42,8 +42,9 @@ static bool give_dim(Builtin *b, Dim d, Value *out)
 
 /* ---- floats that are fractions of dims ---- */
 
-/* Up to here, and as far below 0, a double has all ints. */
-#define EXACT_INT ((int64_t)1 << 53)
+/* Up to here, and as far below 0, a double has all ints, and the roundings of a few steps do not
+ * reach from a fraction to the next int. */
+#define EXACT_INT ((int64_t)1 << 50)
 
 typedef struct Fraction {
     Dim num;
@@ -51,6 +52,18 @@ typedef struct Fraction {
 } Fraction;
 
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out);
+
+static bool is_power_of_two(int64_t n) { return (n & (n - 1)) == 0; }
+
+/* Doubles have fractions of 2, 4, 8, .. as they are. */
+static bool is_exact(Fraction a) { return is_power_of_two(a.den); }
+
+/* Is a*k whole only where a is exact? Not 9/16000 * 48000, which is 27, and 26.99.. of doubles. */
+static bool stays_whole(Fraction a, Fraction k)
+{
+    int64_t number;
+    return is_exact(k) && dim_known(k.num, &number) && is_power_of_two(dim_gcd(a.den, number));
+}
 
 /* The result of Cast, Div, Mul, Add or Sub whose operands are fractions. */
 static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
@@ -66,11 +79,12 @@ static bool fraction_of_node(Ctx *cx, const Node *n, int depth, Fraction *out)
         *out = (Fraction){ dim_mul(cx, a.num, dim_int(cx, b.den)), den };
         return true;
     }
-    if (node_is(n, "Mul") && mul_ok(a.den, b.den, &den)) {
+    bool whole = (is_exact(a) && is_exact(b)) || stays_whole(a, b) || stays_whole(b, a);
+    if (node_is(n, "Mul") && whole && mul_ok(a.den, b.den, &den)) {
         *out = (Fraction){ dim_mul(cx, a.num, b.num), den };
         return true;
     }
-    if ((node_is(n, "Add") || node_is(n, "Sub")) && a.den == b.den) {
+    if ((node_is(n, "Add") || node_is(n, "Sub")) && a.den == b.den && is_exact(a)) {
         *out = (Fraction){ node_is(n, "Add") ? dim_add(cx, a.num, b.num)
                                              : dim_sub(cx, a.num, b.num),
                            a.den };
@@ -88,7 +102,7 @@ static bool rounded_fraction(Ctx *cx, Ox v, int depth, Fraction *out)
     if (depth > 8 || !ox_ok(v))
         return false;
     if (v->kind == OX_NODE)
-        return fraction_of_node(cx, v->node, depth + 1, out);
+        return ox_dtype(v) == DT_DOUBLE && fraction_of_node(cx, v->node, depth + 1, out);
     if (ox_items(v, &item, &n) && n == 1) {
         *out = (Fraction){ item[0], 1 };
         return true;
@@ -103,8 +117,9 @@ static bool rounded_fraction(Ctx *cx, Ox v, int depth, Fraction *out)
     return false;
 }
 
-/* A double that is exactly num/den: sums, products and quotients of dims and whole or dyadic
- * constants. Only those: 0.1 is not 1/10, and float(2**53 + 1) is not that number. */
+/* A double that is num/den, exactly so where that is a fraction of 2, 4, 8, ..: sums, products and
+ * quotients of dims and whole or dyadic constants. Only those: 0.1 is not 1/10, and float(2**53 +
+ * 1) is not that number. So it rounds to the int that num/den rounds to. */
 static bool fraction_of(Ctx *cx, Ox v, int depth, Fraction *out)
 {
     return rounded_fraction(cx, v, depth, out) && out->num && dim_is_small(cx, out->num, EXACT_INT);

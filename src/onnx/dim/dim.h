@@ -200,7 +200,6 @@ const Pair *dim_find_pair(Ctx *cx, Dim a, Dim b); /* the first of these two; NUL
 
 /* ---- dim_divide.c ---- */
 
-int64_t dim_gcd(int64_t a, int64_t b);
 int64_t dim_common(
     Dim a,
     int64_t c); /* the greatest common divisor of c and a's coefficients, without its number */

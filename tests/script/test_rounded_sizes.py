@@ -1,0 +1,27 @@
+"""An open size in float arithmetic, and what it is rounded to: Python's doubles, also where the fractions would give another int (9/16000 is rounded
+down, so int(9/16000*48000) is 26)."""
+import textwrap
+
+import pytest
+import torch
+
+from scripted import same
+from test_places import HEAD, module
+
+ROUNDED = ("int(n/16000*48000)", "int(n/22050*44100)", "int(n/25*50)", "int(n/60*120)", "int(n/49*49)", "math.ceil(n/44*88)", "math.ceil(n/7*7)",
+           "math.ceil(n/100*30)", "math.floor(n/3*2/5)", "int(n/3 + n/3 + n/3)", "int(n/49*49 - 1)", "int((n + 1)/10*(n + 3))")
+WHOLE = ("int(n/3*2)", "int(n/2*3)", "math.ceil(n*48000/16000)", "math.floor((n - 3)/2)", "int(n/4*n/4)", "math.ceil(n/7/3)")
+
+
+def program(tmp_path, expressions):
+    lines = "\n".join("n = x.size(0)\nr.append(%s)" % e for e in expressions)
+    text = "%s\nimport math\n\nclass Program(nn.Module):\n    def forward(self, x):\n        r: List[int] = []\n%s\n        return r\n" % (
+        HEAD, textwrap.indent(lines, "        "))
+    return module(text, tmp_path, "rounded")
+
+
+@pytest.mark.parametrize("expressions", [ROUNDED, WHOLE], ids=["rounded", "whole"])
+def test_a_size_is_rounded_as_a_double(expressions, tmp_path):
+    runs = [(torch.zeros(n),) for n in (*range(0, 60), 75, 123, 830, 1001, 2047)]
+    _, kinds = same(program(tmp_path, expressions), tmp_path, runs, "-i", "x:float32[N]")
+    assert ("Cast" in kinds) == (expressions == ROUNDED)           # what needs no doubles stays an expression of N
