@@ -117,19 +117,24 @@ void command_line_rows(CommandLine *l, Option *rows)
     memcpy(rows, all, sizeof all);
 }
 
-/* Room for every item that the command line can hold: its words and the commas in them. */
+/* Room for every item that the command line can hold, its words and the commas in them, and for the
+ * text of those that are parts of words. */
 const char **command_line_lists(CommandLine *l, int argc, char **argv)
 {
     size_t most = (size_t)argc + 1;
-    for (int i = 1; i < argc; i++)
+    size_t text = 0;
+    for (int i = 1; i < argc; i++) {
+        text += strlen(argv[i]) + 1;
         for (const char *s = argv[i]; *s; s++)
             most += *s == ',';
+    }
     TextList *lists[] = { &l->inputs, &l->dims,    &l->output_names, &l->rules,
                           &l->limits, &l->float32, &l->rest };
     const size_t n = sizeof lists / sizeof *lists;
-    const char **room = calloc(most * n, sizeof *room);
+    const char **room = calloc(1, most * n * sizeof *room + text);
     if (!room)
         return NULL;
+    l->output_names.text = (char *)(room + most * n);
     for (size_t i = 0; i < n; i++)
         lists[i]->at = room + i * most;
     l->words = argv;

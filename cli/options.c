@@ -74,6 +74,18 @@ static bool set_number(const Line *l, const Option *o, const char *value)
 
 static void add(TextList *list, const char *item) { list->at[list->n++] = item; }
 
+/* Adds the items of "a,b,c". The word itself stays: it may be printed again. */
+static void add_items(TextList *list, const char *word)
+{
+    for (size_t n = strcspn(word, ",");; word += n + 1, n = strcspn(word, ",")) {
+        add(list, memcpy(list->text, word, n));
+        list->text += n;
+        *list->text++ = '\0';
+        if (!word[n])
+            return;
+    }
+}
+
 /* Sets what the option's row says to the value on the command line: `--opset 18` is a number,
  * `--output-names a,b` a list of two. */
 static bool set(const Line *l, const Option *o, char *value)
@@ -84,14 +96,7 @@ static bool set(const Line *l, const Option *o, char *value)
     case OPT_NUMBER: return set_number(l, o, value);
     case OPT_CHOICE: return set_choice(l, o, value);
     case OPT_LIST:   add(o->to, value); return true;
-    case OPT_COMMAS:
-        for (char *comma = strchr(value, ','); comma; comma = strchr(value, ',')) {
-            *comma = '\0';
-            add(o->to, value);
-            value = comma + 1;
-        }
-        add(o->to, value);
-        return true;
+    case OPT_COMMAS: add_items(o->to, value); return true;
     }
     return false;
 }

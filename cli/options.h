@@ -18,7 +18,8 @@ typedef enum {
 typedef struct TextList {
     const char **at;
     size_t n;
-} TextList; /* `at` has room for every item the command line can hold */
+    char *text; /* of items that are parts of a word, one behind the other */
+} TextList;     /* `at` and `text` have room for every item the command line can hold */
 
 typedef struct Option {
     const char *group; /* its heading in --help; NULL: as the row above */

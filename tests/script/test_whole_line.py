@@ -71,6 +71,10 @@ class Squeezed(nn.Module):
     def forward(self, x):
         return x.squeeze()
 
+class Two(nn.Module):
+    def forward(self, x):
+        return x.squeeze(), x.sum()
+
 class Matrix(nn.Module):
     def forward(self, x):
         assert x.dim() == 2
@@ -84,7 +88,7 @@ class Rows(nn.Module):
         return self.rows(ids)
 
 folder = sys.argv[1] + "/"
-for made in (Index, Pair, Items, Keys, Fields, Maybe, Mode, Methods, Squeezed, Matrix, Rows):
+for made in (Index, Pair, Items, Keys, Fields, Maybe, Mode, Methods, Squeezed, Two, Matrix, Rows):
     module = made()
     torch.jit.script(module).save(folder + made.__name__ + ".pt")
     torch.jit.script(module)._save_for_lite_interpreter(folder + made.__name__ + ".ptl")
@@ -101,6 +105,7 @@ CASES = [("Index.pt", [], ["-i", "ids:int64[ids_0,ids_1,ids_2,ids_3]", "-i", "sc
          ("Mode.ptl", [], ["-i", 'mode="sum"', "-i", "dims.0=1", "-i", "keep=True"]),
          ("Methods.pt", ["--method", "encode"], ["--method", "encode", "-i", "y:float32[y_0,y_1,y_2,y_3]", "-i", "n=1"]),
          ("Squeezed.pt", [], ["-i", "x:float32[x_0,x_1,x_2,x_3]"]),
+         ("Two.pt", ["--output-names", "a,b"], ["--output-names", "a,b", "-i", "x:float32[x_0,x_1,x_2,x_3]"]),
          ("Rows.pt", [], ["-i", "ids:int64[ids_0,ids_1,ids_2,ids_3]"])]
 
 
