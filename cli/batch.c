@@ -47,31 +47,65 @@ char *batch_output(const char *model, const char *folder, const char *suffix)
     return out;
 }
 
+/* Where a job writes, whatever the way to it is called: dd/net.onnx and ./dd//net.onnx are one. */
+typedef struct Place {
+    SysInfo folder;
+    const Job *job;
+} Place;
+
+static bool find_folder(const char *path, SysInfo *out)
+{
+    size_t n = sys_folder_length(path);
+    char *folder = malloc(n + sizeof ".");
+    if (!folder)
+        return false;
+    memcpy(folder, path, n);
+    strcpy(folder + n, ".");
+    bool found = sys_path_info(folder, out);
+    free(folder);
+    return found;
+}
+
+/* A folder that is not there yet has no number: its outputs are as their paths say. */
+static int by_place(const Place *x, const Place *y)
+{
+    if (x->folder.device != y->folder.device)
+        return x->folder.device < y->folder.device ? -1 : 1;
+    if (x->folder.id != y->folder.id)
+        return x->folder.id < y->folder.id ? -1 : 1;
+    if (x->folder.id == 0)
+        return strcmp(x->job->output, y->job->output);
+    return strcmp(sys_base(x->job->output), sys_base(y->job->output));
+}
+
 static int by_output(const void *a, const void *b)
 {
-    const Job *const *x = a;
-    const Job *const *y = b;
-    int order = strcmp((*x)->output, (*y)->output);
+    const Place *x = a;
+    const Place *y = b;
+    int order = by_place(x, y);
     if (order == 0)
-        order = *x < *y ? -1 : 1;
+        order = x->job < y->job ? -1 : 1;
     return order;
 }
 
 /* Two models with one output, a/net.pt and b/net.pt into one folder, are an error. */
 static bool outputs_differ(const Batch *b)
 {
-    const Job **sorted = calloc(b->n, sizeof *sorted);
+    Place *sorted = calloc(b->n, sizeof *sorted);
     if (!sorted)
         return false;
-    for (size_t i = 0; i < b->n; i++)
-        sorted[i] = &b->job[i];
+    for (size_t i = 0; i < b->n; i++) {
+        sorted[i].job = &b->job[i];
+        if (!find_folder(b->job[i].output, &sorted[i].folder))
+            sorted[i].folder = (SysInfo){ 0 };
+    }
     qsort(sorted, b->n, sizeof *sorted, by_output);
     size_t i = 1;
-    while (i < b->n && strcmp(sorted[i - 1]->output, sorted[i]->output) != 0)
+    while (i < b->n && by_place(&sorted[i - 1], &sorted[i]) != 0)
         i++;
     if (i < b->n)
-        fprintf(stderr, PROGRAM ": %s and %s would both be written to %s\n", sorted[i - 1]->model,
-                sorted[i]->model, sorted[i]->output);
+        fprintf(stderr, PROGRAM ": %s and %s would both be written to %s\n",
+                sorted[i - 1].job->model, sorted[i].job->model, sorted[i].job->output);
     free(sorted);
     return i >= b->n;
 }
