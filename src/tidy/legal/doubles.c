@@ -79,7 +79,15 @@ static Ox acos_of(Graph *g, Ox x)
 
  * ONNX Runtime's optimizer makes Mul(MatMul(a, b), s), and MatMul of Mul(a, s), one node whose s is
  a float32. As x*h + x*l, with h what
- * float32 holds of s and l the rest, nothing is lost whether it does so or not. */
+ * float32 holds of s and l the rest, nothing is lost whether it does so or not. Both have the sign
+ * of s: an infinite x stays infinite. */
+
+/* What float32 holds of s, and no more than s. */
+static double held(double s)
+{
+    float nearest = (float)s;
+    return fabs((double)nearest) > fabs(s) ? (double)nextafterf(nearest, 0) : (double)nearest;
+}
 
 /* Is n a product or quotient of x and one number that a float32 does not hold? *s: the factor. One
  * below all that a float32 holds has no parts. */
@@ -93,15 +101,14 @@ static bool scaled_by(const Node *n, double *s, Ox *x)
         return false;
     *x = n->in[1 - k];
     *s = div ? 1 / *s : *s;
-    double high = (double)(float)*s;
-    return high != *s && high != 0 && isfinite(high) && ox_rank(*x) >= ox_rank(n->in[k]);
+    return held(*s) != *s && held(*s) != 0 && isfinite((float)*s) &&
+        ox_rank(*x) >= ox_rank(n->in[k]);
 }
 
 static Ox scaled_in_parts(Graph *g, Ox x, double s)
 {
-    double high = (double)(float)s;
-    Ox most = mul(g, x, high);
-    Ox rest = mul(g, x, s - high);
+    Ox most = mul(g, x, held(s));
+    Ox rest = mul(g, x, s - held(s));
     return ox_g(g, "Add", most, rest);
 }
 
