@@ -5,9 +5,11 @@ D roundings is off by at most D of them as long as nothing cancels, and these mo
 import collections
 import os
 import sys
+from typing import Optional
 
 import numpy
 import onnx
+import onnx.reference
 import onnxruntime
 import pytest
 import torch
@@ -485,6 +487,54 @@ def test_branches_and_loops(tmp_path):
         for n in (0, 1, 5):
             for got in run(out, x.numpy(), numpy.array(n)):
                 assert error(got[0], net(x, n)) <= 16 * EPSILON[kind]
+
+
+class Maybe(torch.nn.Module):
+    """A tensor that one of two branches has."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(64, 64)
+
+    def forward(self, x):
+        h = self.fc(x)
+        r: Optional[torch.Tensor] = None
+        if bool(x.sum() > 0):
+            r = h
+        return h, r
+
+
+@pytest.mark.parametrize("kind", sorted(EPSILON))
+def test_an_optional_holds_what_it_held(kind, tmp_path):
+    net, path, out = Maybe().eval(), tmp_path / "net.pt", tmp_path / "net.onnx"
+    torch.jit.save(torch.jit.script(net), str(path))
+    oracle.converted(path, out, "-i", "x:float32[N,64]", "--weights-type", kind)
+    onnx.checker.check_model(str(out), full_check=True)
+    x = torch.rand(3, 64)
+    for h, r in run(out, x.numpy()):
+        assert error(h, net(x)[0]) <= 2 * EPSILON[kind] and numpy.array_equal(h, r)
+
+
+class Bits(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = torch.nn.Linear(64, 64)
+
+    def forward(self, x):
+        h = self.fc(x)
+        return h, h.view(torch.int32)
+
+
+@pytest.mark.parametrize("kind", sorted(EPSILON))
+def test_bits_are_those_of_float32(kind, tmp_path):
+    """By ONNX's own runtime: ONNX Runtime 1.31 does not have BitCast."""
+    path, out = tmp_path / "net.pt2", tmp_path / "net.onnx"
+    torch.export.save(torch.export.export(Bits().eval(), (torch.rand(3, 64),)), str(path))
+    oracle.converted(path, out, "--weights-type", kind, "--opset", "26", "--target=onnx")
+    onnx.checker.check_model(str(out), full_check=True)
+    x = numpy.random.rand(3, 64).astype(numpy.float32)
+    h, bits = onnx.reference.ReferenceEvaluator(str(out)).run(None, {"x": x})
+    assert numpy.array_equal(numpy.asarray(h).view(numpy.int32), bits)
 
 
 class Timestep(torch.nn.Module):

@@ -40,6 +40,7 @@ static const struct {
 } habits[] = {
     { "Attention", PRODUCT },
     { "BatchNormalization", WHOLE },
+    { "BitCast", AS_SAVED },
     { "Cast", UNTOUCHED },
     { "CastLike", AS_SAVED },
     { "ConcatFromSequence", AS_SAVED },
@@ -72,6 +73,8 @@ static const struct {
     { "MeanVarianceNormalization", WHOLE },
     { "NegativeLogLikelihoodLoss", WHOLE },
     { "NonMaxSuppression", AS_SAVED },
+    { "Optional", AS_SAVED },
+    { "OptionalGetElement", AS_SAVED },
     { "Pow", SUM },
     { "QuantizeLinear", AS_SAVED },
     { "RNN", PRODUCT },
