@@ -47,8 +47,10 @@ static const struct {
     { "Conv", PRODUCT },
     { "ConvTranspose", PRODUCT },
     { "Cos", BOUNDED },
+    { "Cosh", SUM },
     { "CumProd", SUM },
     { "CumSum", SUM },
+    { "DFT", SUM },
     { "DequantizeLinear", AS_SAVED },
     { "DynamicQuantizeLinear", AS_SAVED },
     { "Einsum", PRODUCT },
@@ -89,6 +91,7 @@ static const struct {
     { "ReduceSum", SUM },
     { "ReduceSumSquare", SUM },
     { "RoiAlign", MEAN },
+    { "STFT", SUM },
     { "Scan", AS_SAVED },
     { "SequenceAt", AS_SAVED },
     { "SequenceConstruct", AS_SAVED },
@@ -99,6 +102,7 @@ static const struct {
     { "Shape", UNTOUCHED },
     { "Sigmoid", BOUNDED },
     { "Sin", BOUNDED },
+    { "Sinh", SUM },
     { "Size", UNTOUCHED },
     { "Softmax", WHOLE },
     { "SoftmaxCrossEntropyLoss", WHOLE },
@@ -129,6 +133,14 @@ typedef struct Halves {
 
 static Halves *halves_of(const Rewrite *rw) { return rw->arg; }
 
+/* Does n add up, or multiply, all that falls on one element? */
+static bool gathers_up(const Node *n)
+{
+    const char *reduction = node_str(n, "reduction", "none");
+    return (node_is(n, "ScatterElements") || node_is(n, "ScatterND")) &&
+        (strcmp(reduction, "add") == 0 || strcmp(reduction, "mul") == 0);
+}
+
 static Habit habit_of(const Node *n)
 {
     if (!n->op)
@@ -136,7 +148,8 @@ static Habit habit_of(const Node *n)
     for (size_t i = 0; i < COUNT(habits); i++)
         if (strcmp(habits[i].op, n->op->name) == 0)
             return habits[i].habit;
-    return node_is(n, "Mul") && n->in[0] == n->in[1] ? SUM : ANY;
+    bool is_square = node_is(n, "Mul") && n->in[0] == n->in[1];
+    return is_square || gathers_up(n) ? SUM : ANY;
 }
 
 /* ---- --float32 ---- */
