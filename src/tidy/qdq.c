@@ -18,6 +18,8 @@
  */
 #include "tidy/types/types.h"
 
+#include <math.h>
+
 static bool eight_bits(DType t) { return t == DT_INT8 || t == DT_UINT8; }
 
 static bool is_scalar(Ox v) { return v && ox_rank(v) == 0; }
@@ -108,17 +110,29 @@ static void unsign_weight(Graph *g, Columns *w)
     w->codes = ox_unsigned(g, w->codes);
 }
 
-/* v, int8, as uint8. Of floats that were cut off and cast it is the cast of what is 128 more. */
+/* Is v a whole number of 8 bits, signed? */
+static bool is_whole_bound(Graph *g, Ox v)
+{
+    double at;
+    return v && ox_known_scalar(g, v, &at) && at >= INT8_MIN && at <= INT8_MAX && at == floor(at);
+}
+
+/* Does clip cut whole floats off to those of int8? Its bounds are then among its results. */
+static bool cuts_whole(const Node *clip)
+{
+    Ox x = clip->in[0];
+    return ox_dtype(x) == DT_FLOAT &&
+        (made_by(x, "Round") || made_by(x, "Floor") || made_by(x, "Ceil")) &&
+        is_whole_bound(clip->graph, in_of(clip, 1)) && is_whole_bound(clip->graph, in_of(clip, 2));
+}
+
+/* v, int8, as uint8. Of whole floats that were cut off and cast it is the cast of what is 128 more;
+ * of others it is not, as a cast truncates towards zero: -0.5 becomes 0, and 127.5 127. */
 static Ox moved_up(Graph *g, Ox v)
 {
-    double least = 0;
-    double most = 0;
     const Node *cast = made_by(v, "Cast");
     const Node *clip = cast ? made_by(cast->in[0], "Clip") : NULL;
-    bool cut = clip && in_of(clip, 1) && in_of(clip, 2) && ox_dtype(clip->out[0]) == DT_FLOAT &&
-        ox_known_scalar(g, clip->in[1], &least) && ox_known_scalar(g, clip->in[2], &most) &&
-        least >= INT8_MIN && most <= INT8_MAX;
-    if (!cut)
+    if (!clip || !cuts_whole(clip))
         return ox_unsigned(g, v);
     Ox more = ox_g(g, "Add", clip->out[0], ox_number(g, DT_FLOAT, 128));
     return ox_ok(more) ? ox_cast(g, more, DT_UINT8) : more;

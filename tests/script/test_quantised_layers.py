@@ -402,6 +402,34 @@ class Rows(torch.nn.Module):
         return sums.float() * scale * self.scales
 
 
+class Truncated(torch.nn.Module):
+    """Activations that a cast makes whole, and ones that bounds which are not whole cut off."""
+
+    def __init__(self, whole, least=-128., most=127.):
+        super().__init__()
+        self.whole, self.least, self.most = whole, least, most
+        self.register_buffer("codes", torch.randint(-128, 128, (16, 32), dtype=torch.int8))
+
+    def forward(self, x):
+        return torch._int_mm(torch.clamp(self.whole(x * 10), self.least, self.most).to(torch.int8), self.codes.t())
+
+
+def unchanged(x):
+    return x
+
+
+@pytest.mark.parametrize("whole,bounds,casts", [(unchanged, (-128., 127.), 3), (torch.round, (-100.5, 100.), 3), (torch.round, (-100., 100.5), 3),
+                                                (torch.floor, (-128., 127.), 1), (torch.ceil, (-5., 5.), 1)])
+def test_a_cast_to_int8_truncates_towards_zero(whole, bounds, casts, tmp_path):
+    """As -0.5 becomes 0, and 127.5 127: 128 is added in floats only to what is whole."""
+    torch.manual_seed(0)
+    x = torch.randn(32, 32) * 8
+    want, path = exported(Truncated(whole, *bounds), x, tmp_path)
+    for got in both_sessions(path, x):
+        assert numpy.array_equal(got, want)
+    assert len([n for n in onnx.load(path).graph.node if n.op_type == "Cast"]) == casts
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_products_of_int8_are_of_uint8(moved, tmp_path):
     """ONNX Runtime has fast kernels for uint8 on the left side only, and on the right int8 saturates beside 8 bits on some processors."""

@@ -1289,7 +1289,7 @@ static void products_of_int8_are_of_uint8(void **state)
     Ox x = input(g, "x", DT_FLOAT, "N,4");
     Ox least = ox_number(g, DT_FLOAT, -127);
     Ox most = ox_number(g, DT_FLOAT, 127);
-    Ox cut = ox_g(g, "Clip", x, least, most);
+    Ox cut = ox_g(g, "Clip", ox_g(g, "Round", x), least, most);
     Ox w = codes(g, DT_INT8, DIMS(4, 2));
     Ox y = ox_g(g, "MatMulInteger", ox_cast(g, cut, DT_INT8), w);
     Ox z = ox_g(g, "MatMulInteger", input(g, "q", DT_INT8, "N,4"), w);
@@ -1297,14 +1297,15 @@ static void products_of_int8_are_of_uint8(void **state)
     graph_output(g, z, str_of(*state, "z"));
     assert_tidied(
         g, &for_ort,
-        "Clip(%x, {-127}: float32[], {127}: float32[])\n"
-        "Add(%4, {128}: float32[])\n"
-        "Cast<to=2>(%11)\n"
-        "MatMulInteger(%12, \"codes.cast.add.cast\": uint8[4,2], {128}: uint8[], {128}: uint8[])\n"
+        "Round(%x)\n"
+        "Clip(%4, {-127}: float32[], {127}: float32[])\n"
+        "Add(%5, {128}: float32[])\n"
+        "Cast<to=2>(%12)\n"
+        "MatMulInteger(%13, \"codes.cast.add.cast\": uint8[4,2], {128}: uint8[], {128}: uint8[])\n"
         "Cast<to=5>(%q)\n"
-        "Add(%19, constant: int16[])\n"
-        "Cast<to=2>(%20)\n"
-        "MatMulInteger(%21, \"codes.cast.add.cast\": uint8[4,2], {128}: uint8[], {128}: "
+        "Add(%20, constant: int16[])\n"
+        "Cast<to=2>(%21)\n"
+        "MatMulInteger(%22, \"codes.cast.add.cast\": uint8[4,2], {128}: uint8[], {128}: "
         "uint8[])\n");
 }
 
