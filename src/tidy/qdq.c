@@ -104,10 +104,10 @@ static Steps unsigned_input(Graph *g, const Node *d)
     return s;
 }
 
-static void unsign_weight(Graph *g, Columns *w)
+static void unsign(Graph *g, Ox *codes, Ox *zero)
 {
-    w->zero = ox_unsigned(g, w->zero);
-    w->codes = ox_unsigned(g, w->codes);
+    *zero = ox_unsigned(g, *zero);
+    *codes = ox_unsigned(g, *codes);
 }
 
 /* Is v a whole number of 8 bits, signed? */
@@ -168,7 +168,8 @@ static bool unsign_product(Rewrite *rw, Node *n)
 }
 
 /* A product whose left side is dequantised with a scale and zero point that are no constants: the
- * sums of its steps, scaled. The graph keeps the DequantizeLinear where others read it. */
+ * sums of its steps, scaled. The graph keeps the DequantizeLinear where others read it. Steps of
+ * int8 follow a weight of uint8: ONNX Runtime has no kernel for the one times the other. */
 static bool multiply_integers(Rewrite *rw, Node *n)
 {
     Columns w;
@@ -183,7 +184,9 @@ static bool multiply_integers(Rewrite *rw, Node *n)
         return !ctx_failed(rw->cx);
     Steps x = unsigned_input(g, d);
     if (ox_dtype(w.codes) == DT_INT8 && !rw->o->keep_weights && !is_reduced(g, d->in[0]))
-        unsign_weight(g, &w);
+        unsign(g, &w.codes, &w.zero);
+    if (ox_dtype(w.codes) == DT_UINT8 && ox_dtype(x.q) == DT_INT8)
+        unsign(g, &x.q, &x.zero);
     Ox sums = ox_g(g, "MatMulInteger", x.q, w.codes, x.zero, w.zero);
     if (!ox_ok(sums))
         return false;

@@ -353,6 +353,38 @@ def test_other_runtimes_get_linear_of_floats(tmp_path):
     assert [n.op_type for n in onnx.load(path).graph.node if "MatMul" in n.op_type] == ["MatMul"]
 
 
+class Reshaped(torch.nn.Module):
+    """A reshape between the steps and their product; with weights of int8 that PT2E cuts to -127..127, or of uint8."""
+
+    def __init__(self, dtype, least):
+        super().__init__()
+        self.dtype, self.least = dtype, least
+        low, zero = (-127, 0) if dtype == torch.int8 else (0, 128)
+        self.register_buffer("codes", torch.randint(low, low + 255, (8, 16)).to(dtype))
+        self.register_buffer("scales", torch.rand(8) * 0.01)
+        self.register_buffer("zeros", torch.full((8,), zero))
+
+    def forward(self, x):
+        one = torch.ops.quantized_decomposed
+        scale, zero = one.choose_qparams.tensor(x, self.least, 127, 1e-6, torch.int8)
+        steps = one.quantize_per_tensor.tensor(x, scale, zero, self.least, 127, torch.int8).reshape(-1, 16)
+        weight = one.dequantize_per_channel(self.codes, self.scales, self.zeros, 0, *((-127, 127) if self.dtype == torch.int8 else (0, 255)), self.dtype)
+        return one.dequantize_per_tensor.tensor(steps, scale, zero, self.least, 127, torch.int8) @ weight.t()
+
+
+@pytest.mark.parametrize("options", [[], ["--keep-weights"]], ids=" ".join)
+@pytest.mark.parametrize("least", [-128, -127])
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8], ids=str)
+def test_both_sides_of_a_product_are_uint8_or_neither(dtype, least, options, tmp_path):
+    """ONNX Runtime 1.31 has no kernel for int8 times uint8, and says so when the model loads."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 16)
+    want, path = exported(Reshaped(dtype, least), x, tmp_path, *options)
+    for got in both_sessions(path, x):
+        assert numpy.abs(got - want).max() <= 2e-6 * numpy.abs(want).max()
+    assert "MatMulIntegerToFloat" in nodes_run(path, tmp_path)
+
+
 class Twice(torch.nn.Module):
     """Activations of int8 that two nodes read: ONNX Runtime makes those of one reader uint8 by itself."""
 
