@@ -172,11 +172,29 @@ static bool by_axes(Rewrite *rw, Node *n)
     return make_again(rw, n, &a);
 }
 
+/* Parts are replaced and added up by themselves; a product of complex numbers mixes them. */
+static bool keeps_parts_apart(Rewrite *rw, const Node *n)
+{
+    const char *how = node_str(n, "reduction", "none");
+    if (strcmp(how, "none") == 0 || strcmp(how, "add") == 0)
+        return true;
+    fail(rw->cx, E_UNSUPPORTED,
+         "a product of the complex elements that fall on one index has no form with real ones");
+    fail_hint(rw->cx,
+              "z * torch.ones_like(z).scatter(dim, index, src), where no index is repeated");
+    return false;
+}
+
+static bool scatter_rows(Rewrite *rw, Node *n)
+{
+    return keeps_parts_apart(rw, n) && as_it_is(rw, n);
+}
+
 /* GatherElements and ScatterElements: both parts of an element lie where the index says. */
 static bool by_elements(Rewrite *rw, Node *n)
 {
     Again a;
-    if (!begin_again(rw, n, &a))
+    if (!keeps_parts_apart(rw, n) || !begin_again(rw, n, &a))
         return false;
     int64_t axis = node_int(n, "axis", 0);
     Ox at = with_last_axis(n->graph, a.in[1], ox_rank(a.in[1]));
@@ -290,7 +308,7 @@ static bool shape(Rewrite *rw, Node *n)
 static const Pairable pairables[] = {
     { "Identity", as_it_is },
     { "GatherND", as_it_is },
-    { "ScatterND", as_it_is },
+    { "ScatterND", scatter_rows },
     { "If", as_it_is },
     { "Loop", as_it_is },
     { "Scan", as_it_is },

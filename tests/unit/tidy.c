@@ -1380,6 +1380,44 @@ static void summands_before_steps_stay(void **state)
         "DequantizeLinear(%15, {0.5}: float32[], {3}: uint8[])\n");
 }
 
+/* z's elements at indices, and those of src, put together by `how`. */
+static bool complex_scatter(Ctx *cx, const char *op, const char *how)
+{
+    Graph *g = graph_of(cx);
+    Ox z = input(g, "z", DT_COMPLEX64, "3,3");
+    bool rows = strcmp(op, "ScatterND") == 0;
+    Ox at = input(g, "at", DT_INT64, rows ? "2,1" : "2,3");
+    Ox src = input(g, "src", DT_COMPLEX64, "2,3");
+    Ox y = ox_g_with(g, op, INPUTS(z, at, src), STRING("reduction", str_of(cx, how)));
+    graph_output(g, y, str_of(cx, "y"));
+    return tidy(g, &newest);
+}
+
+static void complex_elements_are_replaced_and_added(void **state)
+{
+    const char *const ops[] = { "ScatterElements", "ScatterND" };
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        assert_true(complex_scatter(*state, ops[i], "none"));
+        assert_true(complex_scatter(*state, ops[i], "add"));
+    }
+}
+
+/* Of (1+i) * (1+i) the parts are not 1 * 1 and 1 * 1. */
+static void complex_elements_are_not_multiplied(void **state)
+{
+    Ctx *cx = *state;
+    assert_false(complex_scatter(cx, "ScatterElements", "mul"));
+    assert_int_equal(cx->error.code, E_UNSUPPORTED);
+    assert_non_null(strstr(cx->error.hint->s, "torch.ones_like(z).scatter("));
+}
+
+static void complex_rows_are_not_multiplied(void **state)
+{
+    Ctx *cx = *state;
+    assert_false(complex_scatter(cx, "ScatterND", "mul"));
+    assert_int_equal(cx->error.code, E_UNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1454,6 +1492,9 @@ int main(void)
         TEST(weights_in_training_stay_signed),
         TEST(summands_of_floats_stand_behind),
         TEST(summands_before_steps_stay),
+        TEST(complex_elements_are_replaced_and_added),
+        TEST(complex_elements_are_not_multiplied),
+        TEST(complex_rows_are_not_multiplied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
