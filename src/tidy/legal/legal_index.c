@@ -5,6 +5,8 @@
  * that a mask, a running sum and a place in flat memory are plain arithmetic. */
 #include "tidy/legal/legal.h"
 
+#include <math.h>
+
 /* ---- counting ---- */
 
 Ox one_axis(Graph *g, int64_t axis) { return ox_ints(g, (int64_t[]){ axis }, 1); }
@@ -106,6 +108,34 @@ Verdict legal_trilu(Legal *l, Node *n, Ox *out)
     return CHANGED;
 }
 
+/* `infinite` where the sum of the triangle's column has a number that is not ordinary, else 0. */
+static Ox infinite_behind(Graph *g, Ox ordinary, Ox triangle, double infinite)
+{
+    DType t = ox_dtype(triangle);
+    Ox zero = ox_number(g, t, 0);
+    Ox met = ox_cast(g, ox_g(g, "Not", ordinary), t);
+    Ox count = ox_g(g, "MatMul", met, triangle);
+    Ox some = ox_g(g, "Greater", count, zero);
+    return ox_g(g, "Where", some, ox_number(g, t, infinite), zero);
+}
+
+/* Sums of x over the triangle's columns. Infinity times 0 is no number, so the product is that of
+ * the finite numbers, and the infinities are added to it: both of them where there is a NaN, as
+ * their sum is one. */
+static Ox sums_of_columns(Graph *g, Ox x, Ox triangle)
+{
+    DType t = ox_dtype(x);
+    if (!dtype_is_float(t))
+        return ox_g(g, "MatMul", x, triangle);
+    Ox below = ox_g(g, "Less", x, ox_number(g, t, INFINITY));
+    Ox above = ox_g(g, "Greater", x, ox_number(g, t, -INFINITY));
+    Ox is_finite = ox_g(g, "And", below, above);
+    Ox finite = ox_g(g, "Where", is_finite, x, ox_number(g, t, 0));
+    Ox sum = ox_g(g, "MatMul", finite, triangle);
+    sum = ox_g(g, "Add", sum, infinite_behind(g, below, triangle, INFINITY));
+    return ox_g(g, "Add", sum, infinite_behind(g, above, triangle, -INFINITY));
+}
+
 /* A running sum is a product with a triangle of ones. The sum of a long axis would be a large
  * one. */
 Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
@@ -130,7 +160,7 @@ Verdict legal_cumsum(Legal *l, Node *n, Ox *out)
     Ox inside = exclusive ? strictly : ox_g(g, "Not", strictly);
     Ox triangle = ox_cast(g, inside, t);
     Ox turned = swapped_with_last(g, x, (int)axis);
-    Ox sum = ox_g(g, "MatMul", turned, triangle);
+    Ox sum = sums_of_columns(g, turned, triangle);
     out[0] = swapped_with_last(g, sum, (int)axis);
     (void)l;
     return CHANGED;
