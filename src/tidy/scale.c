@@ -173,6 +173,18 @@ static bool put(Rewrite *rw, Node *n, Ox y)
     return true;
 }
 
+/* Are all factors finite? Infinite weights make NaN of a sum that would be infinite, or 0. */
+static bool is_finite(Ctx *cx, const Const *factors)
+{
+    ArenaMark m = arena_mark(cx->run);
+    const void *at = const_data(cx, factors);
+    bool finite = at != NULL;
+    for (int64_t i = 0; finite && i < const_numel(factors); i++)
+        finite = isfinite(real_at(factors->dtype, at, i));
+    arena_reset(cx->run, m);
+    return finite;
+}
+
 static Ox remade(Rewrite *rw, const Linear *l, Ox weight, Ox bias)
 {
     Graph *g = l->n->graph;
@@ -197,7 +209,7 @@ static Ox scaled(Rewrite *rw, const Linear *l, Ox added, Ox s)
         ? channel_numbers(g, s, l->channels, rank, l->axis, ox_rank(l->weight), l->of_weight)
         : NULL;
     Ox along = by ? channel_numbers(g, s, l->channels, rank, l->axis, 1, 0) : NULL;
-    if (!along || !scale_fits(rw, l, added, s))
+    if (!along || !is_finite(rw->cx, s->k) || !scale_fits(rw, l, added, s))
         return NULL;
     Ox weight = ox_g(g, "Mul", l->weight, by);
     Ox bias = l->bias ? ox_g(g, "Mul", l->bias, along) : NULL;

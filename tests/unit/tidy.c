@@ -696,6 +696,22 @@ static void scales_of_layers_go_into_the_weights(void **state)
                   "\"shared\": float32[3,4])\n");
 }
 
+/* Infinity times a sum of weights is not the sum of each times infinity. */
+static void factors_that_are_not_finite_stay(void **state)
+{
+    Graph *g = graph_of(*state);
+    Ox x = input(g, "x", DT_FLOAT, "N,3");
+    Ox infinite = ox_number(g, DT_FLOAT, INFINITY);
+    Ox nan = ox_number(g, DT_FLOAT, NAN);
+    Ox y = ox_g(g, "MatMul", x, weight(g, "v", DIMS(3, 4)));
+    Ox z = ox_g(g, "MatMul", x, weight(g, "w", DIMS(3, 4)));
+    graph_output(g, ox_g(g, "Mul", y, infinite), NULL);
+    graph_output(g, ox_g(g, "Mul", ox_g(g, "Add", z, weight(g, "b", DIMS(4))), nan), NULL);
+    assert_tidied(g, &newest,
+                  "MatMul(%x, \"v\": float32[3,4])\nMul(%5, {inf}: float32[])\n"
+                  "Gemm(%x, \"w\": float32[3,4], \"b\": float32[4])\nMul(%16, {nan}: float32[])\n");
+}
+
 static void a_batch_norm_goes_into_the_turned_convolution(void **state)
 {
     Ctx *cx = *state;
@@ -1460,6 +1476,7 @@ int main(void)
         TEST(keep_weights_keeps_them),
         TEST(numbers_of_channels_go_into_the_weights),
         TEST(scales_of_layers_go_into_the_weights),
+        TEST(factors_that_are_not_finite_stay),
         TEST(a_batch_norm_goes_into_the_turned_convolution),
         TEST(a_border_of_zeros_is_the_convolutions),
         TEST(a_convolution_used_twice_does_not_fuse),
