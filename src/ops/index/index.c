@@ -239,24 +239,38 @@ static Ox lower_index(Op *op)
     return pick(op, x, &p);
 }
 
-/* x[mask] = one number: a Where, which need not look for the true elements. NULL when the call is
- * not of that form. */
+/* The mask that is the only index, and the axis of x that it begins at; NULL: another index stands
+ * beside it, or there is none. Of x[:, m] it is m, and 1. */
+static Ox only_mask(Oxs indices, int *at)
+{
+    Ox mask = NULL;
+    for (size_t i = 0; i < indices.n; i++) {
+        if (!indices.at[i])
+            continue;
+        if (mask || ox_dtype(indices.at[i]) != DT_BOOL)
+            return NULL;
+        mask = indices.at[i];
+        *at = (int)i;
+    }
+    return mask;
+}
+
+/* x[mask] = one element: a Where, which need not look for the true elements. PyTorch takes the
+ * number out of the tensor here, which so may have any type: x[x > 0] = torch.tensor(0). NULL when
+ * the call is not of that form. */
 static Ox put_by_mask(Op *op, Ox x, Oxs indices, Ox values)
 {
-    if (indices.n == 0 || !indices.at[0] || ox_dtype(indices.at[0]) != DT_BOOL ||
-        arg_bool(op, "accumulate"))
+    int at;
+    Ox mask = only_mask(indices, &at);
+    if (!mask || arg_bool(op, "accumulate") || !dim_is(type_numel(op->cx, values->type), 1))
         return NULL;
-    for (size_t i = 1; i < indices.n; i++)
-        if (indices.at[i])
-            return NULL;
-    if (ox_rank(values) != 0 && !(ox_rank(values) == 1 && dim_is(ox_dim(values, 0), 1)))
-        return NULL;
-    Ox mask = indices.at[0];
-    if (!ranks_known(op, &mask, 1) || !mask_fits(op, x, 0, mask))
+    if (!ranks_known(op, &mask, 1) || !mask_fits(op, x, at, mask))
         return POISON;
-    int missing = ox_rank(x) - ox_rank(mask);
-    for (int i = 0; i < missing; i++)
+    int behind = ox_rank(x) - at - ox_rank(mask);
+    for (int i = 0; i < behind; i++)
         mask = unsqueeze_axis(op, mask, ox_rank(mask));
+    if (ox_rank(values) > ox_rank(x))
+        values = reshape_to(op, values, NULL, 0);
     return ox(op, "Where", mask, ox_cast(op->g, values, ox_dtype(x)), x);
 }
 
@@ -314,7 +328,7 @@ static Ox put(Op *op, Ox x, const Picks *p, Ox values, bool add)
     return permute_back(op, put, perm, p->rank);
 }
 
-/* x[indices] = values: a Where for x[mask] = number, else ScatterND. */
+/* x[indices] = values: a Where for x[mask] = one element, else ScatterND. */
 static Ox lower_index_put(Op *op)
 {
     Ox x = arg(op, "self");
@@ -322,14 +336,14 @@ static Ox lower_index_put(Op *op)
     Oxs indices = arg_list(op, "indices");
     if (ctx_failed(op->cx) || !ranks_known(op, (Ox[]){ x, values }, 2))
         return POISON;
+    Ox simple = put_by_mask(op, x, indices, values);
+    if (simple)
+        return simple;
     if (ox_dtype(values) != ox_dtype(x))
         return op_fail(op, E_VALUE,
                        "Index put requires the source and destination dtypes match, got %s for the "
                        "destination and %s for the source.",
                        dtype_name(ox_dtype(x)), dtype_name(ox_dtype(values)));
-    Ox simple = put_by_mask(op, x, indices, values);
-    if (simple)
-        return simple;
     Picks p;
     if (!plan_picks(op, x, indices, &p))
         return POISON;
