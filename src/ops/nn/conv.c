@@ -441,7 +441,7 @@ static Ox lower_conv_tbc(Op *op)
     c.weight = permute_to(op, c.weight, (const int[]){ 2, 1, 0 }, 3);
     if (!ox_ok(c.x) || !ox_ok(c.weight) || ctx_failed(op->cx))
         return POISON;
-    return permute_to(op, conv_emit(op, &c), (const int[]){ 2, 0, 1 }, 3);
+    return permute_to(op, convolved(op, &c), (const int[]){ 2, 0, 1 }, 3);
 }
 
 #define CONV(line)       LOWER(lower_conv, NULL, PLAIN, line)
