@@ -68,6 +68,19 @@ static Ox promoted(Op *op, const char *name, Ox a, Ox b)
     return one_type(op, both, 2) ? ox(op, name, both[0], both[1]) : POISON;
 }
 
+/* a.mul_(b), as name is Mul: computed in the common type of both, the result has a's. Where a loss
+ * is made of such steps, a float64 weight of a float32 loss does not make it float64. */
+static Ox in_place(Op *op, const char *name, Ox a, Ox b)
+{
+    Ox y = promoted(op, name, a, b);
+    if (!ox_ok(y))
+        return POISON;
+    if (!dtype_can_store(ox_dtype(y), ox_dtype(a)))
+        return op_fail(op, E_VALUE, "result type %s can't be cast to the desired output type %s",
+                       torch_dtype_name(ox_dtype(y)), torch_dtype_name(ox_dtype(a)));
+    return ox_cast(op->g, y, ox_dtype(a));
+}
+
 static Ox log1p_of(Op *op, Ox x)
 {
     Value v = val_tensor(op->cx, x);
@@ -132,6 +145,11 @@ static Ox lower_huber(Op *op)
 /* log(1 / (1 + exp(-x))): min(x, 0) - log(1 + exp(-|x|)) */
 static Ox log_sigmoid(Op *op, Ox x)
 {
+    if (!ox_ok(x))
+        return POISON;
+    if (!dtype_is_float(ox_dtype(x)))
+        return op_fail(op, E_VALUE, "\"log_sigmoid_cpu\" not implemented for '%s'",
+                       torch_dtype_name(ox_dtype(x)));
     Ox size = ox(op, "Abs", x);
     Ox small = ox(op, "Exp", ox(op, "Neg", size));
     Ox rest = log1p_of(op, small);
@@ -143,7 +161,7 @@ static Ox log_sigmoid(Op *op, Ox x)
 static Ox weighted(Op *op, Ox each)
 {
     Ox weight = arg_opt(op, "weight");
-    return reduced(op, weight ? ox(op, "Mul", each, weight) : each);
+    return reduced(op, weight ? in_place(op, "Mul", each, weight) : each);
 }
 
 /* -(t log x + (1 - t) log(1 - x)), where a logarithm is never below -100 */
@@ -162,7 +180,8 @@ static Ox lower_bce(Op *op)
     return weighted(op, ox(op, "Neg", sum));
 }
 
-/* (1 - t) x - ((pos_weight - 1) t + 1) log sigmoid(x) */
+/* (1 - t) x - ((pos_weight - 1) t + 1) log sigmoid(x), of t's type: 1 - t is what the rest is
+ * multiplied with and taken from, in place. */
 static Ox lower_bce_logits(Op *op)
 {
     Ox x = arg(op, "self");
@@ -173,11 +192,11 @@ static Ox lower_bce_logits(Op *op)
         return POISON;
     Ox yes = log_sigmoid(op, x);
     if (pos) {
-        Ox more = ox(op, "Mul", add(op, pos, -1), t);
-        yes = ox(op, "Mul", yes, add(op, more, 1));
+        Ox more = promoted(op, "Mul", add(op, pos, -1), t);
+        yes = in_place(op, "Mul", yes, add(op, more, 1));
     }
-    Ox no = ox(op, "Mul", from(op, 1, t), x);
-    return weighted(op, ox(op, "Sub", no, yes));
+    Ox no = in_place(op, "Mul", from(op, 1, t), x);
+    return weighted(op, in_place(op, "Sub", no, yes));
 }
 
 /* t (log t - x), or exp(t) (t - x) of a target that is a logarithm already; 0 log 0 is 0 */
@@ -728,7 +747,7 @@ OP_ROWS(loss)
     LOWER(lower_bce, BOTH, PLAIN,
           "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
           "reduction=1) -> Tensor");
-    LOWER(lower_bce_logits, "default(self, target, weight, pos_weight)", PLAIN,
+    LOWER(lower_bce_logits, NULL, PLAIN,
           "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
           "Tensor? pos_weight=None, int reduction=1) -> Tensor");
     LOWER(lower_kl_div, BOTH, PLAIN,
