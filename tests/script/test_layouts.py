@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from scripted import flat, oracle
+from scripted import flat, oracle, same
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 torch.manual_seed(0)
@@ -193,3 +193,35 @@ def test_a_later_write_is_seen_where_the_rule_says_the_order(kind, turned, claus
     y = module(x)
     assert torch.equal(y, (x.t() if turned else x) * 2 + 1)
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy()])])
+
+
+class Raveled(nn.Module):
+    def __init__(self, of_it, step):
+        super().__init__()
+        self.of_it, self.step = of_it, step
+
+    def forward(self, x):
+        z = torch.cat([x, x], 1)[:, ::self.step]
+        h = self.of_it(z)
+        h.add_(1)
+        return z, h
+
+
+# ravel is contiguous().view(-1): it copies elements with gaps between them, of which flatten makes a view where the gaps are alike.
+@pytest.mark.parametrize("step", [1, 2])
+@pytest.mark.parametrize("of_it", [torch.ravel, torch.flatten])
+def test_ravel_shares_memory_only_where_it_is_contiguous(of_it, step, tmp_path):
+    path, module, x = str(tmp_path / "model.pt"), Raveled(of_it, step).eval(), torch.rand(3, 4)
+    torch.jit.save(torch.jit.trace(module, (x,), check_trace=False), path)
+    oracle.converted(path, tmp_path / "model.onnx")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], flat(module(x)))])
+
+
+class Expanded(nn.Module):
+    def forward(self, x):
+        return [x.expand(1, -1, -1).stride(), x.expand(2, 1, -1, -1).stride(), x.expand(1, 1, 3, 4).stride(), x.t()[:, :2].expand(1, 4, 2).stride(),
+                x[0, 0].expand(1, 1).stride(), x[:, :1].expand(1, 3, 4).stride()]
+
+
+def test_strides_of_added_axes(tmp_path):
+    same(Expanded(), tmp_path, [[torch.rand(3, 4)]], "-i", "x:float32[3,4]")

@@ -828,6 +828,13 @@ static Tri shares_contiguous(Op *op, Tensor *base, Ox read)
     return tensor_contiguous(op->cx, base);
 }
 
+/* ravel is contiguous().view(-1): of every other column it copies what reshape can view. */
+static Tri shares_ravelled(Op *op, Tensor *base, Ox read)
+{
+    (void)read;
+    return tensor_contiguous(op->cx, base);
+}
+
 OP_ROWS(view)
 {
     VIEW(lower_view, as_base, strides_view, PLAIN,
@@ -847,7 +854,7 @@ OP_ROWS(view)
     VIEW_OR_COPY(
         lower_flatten, as_base, strides_view, shares_viewable, PLAIN,
         "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)");
-    VIEW_OR_COPY(lower_ravel, as_base, strides_view, shares_viewable, PLAIN,
+    VIEW_OR_COPY(lower_ravel, as_base, strides_view, shares_ravelled, PLAIN,
                  "aten::ravel(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_unflatten, as_base, strides_view, PLAIN,
          "aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)");

@@ -139,15 +139,23 @@ bool strides_squeeze(Ctx *cx, const OpCall *call, Type old, const Dim *from, Typ
     return o == to->rank;
 }
 
+/* 0 along what is repeated. An added axis of size 1 repeats nothing: it steps over all that is
+ * behind it, x.expand(1, -1, -1) of [3, 3] by 9. */
 bool strides_expand(Ctx *cx, const OpCall *call, Type old, const Dim *from, Type to, Dim *out)
 {
     (void)call;
     int added = to->rank - old->rank;
-    for (int i = 0; i < to->rank; i++) {
-        bool same = i >= added && dim_eq(cx, old->dim[i - added], to->dim[i]) == YES;
-        if (i >= added && !same && !dim_is(old->dim[i - added], 1))
+    for (int i = to->rank - 1; i >= 0; i--) {
+        int o = i - added;
+        bool kept = o >= 0 && dim_eq(cx, old->dim[o], to->dim[i]) == YES;
+        bool single = o < 0 && old->rank > 0 && dim_is(to->dim[i], 1);
+        if (o >= 0 && !kept && !dim_is(old->dim[o], 1))
             return false;
-        out[i] = same ? from[i - added] : dim_int(cx, 0);
+        out[i] = kept ? from[o] : dim_int(cx, 0);
+        if (single)
+            out[i] = dim_mul(cx, to->dim[i + 1], out[i + 1]);
+        if (!out[i])
+            return false;
     }
     return added >= 0;
 }
