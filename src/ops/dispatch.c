@@ -732,8 +732,31 @@ static Value run_callback(Op *op, Entry *e, const OpArg *args, size_t n)
     return ctx_failed(op->cx) ? val_poison() : v;
 }
 
-/* Bind the arguments to a row or rule of e and run it, in the plain form or in place. */
-static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n)
+static bool takes_complex(const OpCall *call)
+{
+    for (int i = 0; i < call->schema->n_param; i++) {
+        Value v = call->arg[i];
+        if (v.tag == V_COMPLEX || (v.tag == V_TENSOR && dtype_is_complex(tensor_type(v.t)->dtype)))
+            return true;
+    }
+    return false;
+}
+
+/* Without dtype= PyTorch computes in the type of the tensor given as out=: torch.sum(x, 0, out=y)
+ * of float16 in y's float32, which holds 120,000. Not where complex numbers are about: their norms
+ * are real, though dtype= names a complex type. */
+static void compute_as_out(OpCall *call, DType out)
+{
+    int i = param_named(call->schema, "dtype");
+    if (i < 0 || call->arg[i].tag != V_NONE || dtype_is_complex(out) || takes_complex(call))
+        return;
+    call->arg[i] = (Value){ .tag = V_DTYPE, .dtype = out };
+}
+
+/* Bind the arguments to a row or rule of e and run it, in the plain form or in place. out: the type
+ * of the tensor given as out=; DT_NONE: none is. */
+static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpArg *args, size_t n,
+                       DType out)
 {
     OpCall *call = scratch(op->cx, OpCall);
     Candidate *called = bind_choose(op->g, e, overload, args, n, &call->arg);
@@ -743,6 +766,8 @@ static Value call_form(Op *op, Entry *e, CallForm form, Str overload, const OpAr
     op->called = called;
     op->ran = c;
     call_set_row(call, c);
+    if (out != DT_NONE)
+        compute_as_out(call, out);
     op->call = call;
     op->row = c->row;
     op->in_place = form == FORM_IN_PLACE;
@@ -791,7 +816,7 @@ static Value call_found(Op *op, const Operator *called, Str overload, const OpAr
     if (served.form == FORM_IN_PLACE && !(rest = self_by_place(op->cx, rest, n_rest)))
         return val_poison();
     Outs outs = take_outs(op->cx, e, rest, &n_rest);
-    Value v = call_form(op, e, served.form, outs.n ? NULL : overload, rest, n_rest);
+    Value v = call_form(op, e, served.form, outs.n ? NULL : overload, rest, n_rest, type);
     if (outs.n && val_ok(v))
         return store_in_outs(op, outs, v);
     return out && val_ok(v) ? store_in_out(op, out, v) : v;
