@@ -140,6 +140,9 @@ DERIVATIVES = {
     "aten::special_entr": ("torch.special.entr(x)", BETWEEN_0_AND_1),
     "aten::sinc": ("torch.sinc(x)", POINTS), "aten::special_sinc": ("torch.special.sinc(x)", POINTS),
     "aten::fmax": ("torch.fmax(x, y)", POINTS), "aten::fmin": ("torch.fmin(x, y)", POINTS),
+    "aten::clamp": ("torch.clamp(x, y, 1.0 - y) + torch.clamp(x, x - 1.0, y) + torch.clamp(x, min=y) + torch.clamp(x, max=y) + torch.clamp(x, y, y)", POINTS),
+    "aten::clip": ("torch.clip(x, y, 1.0 - y)", POINTS),
+    "aten::clamp_min": ("torch.clamp_min(x, y)", POINTS), "aten::clamp_max": ("torch.clamp_max(x, y)", POINTS),
     "aten::relu6": ("F.relu6(x)", POINTS), "aten::hardtanh": ("F.hardtanh(x) + F.hardtanh(y, -0.5, 2.0)", POINTS),
     "aten::special_erfcx": ("torch.special.erfcx(x * 0.25)", POINTS),
     "aten::erfinv": ("torch.erfinv(x)", BETWEEN_0_AND_1), "aten::special_erfinv": ("torch.special.erfinv(x)", BETWEEN_0_AND_1),
@@ -157,3 +160,9 @@ DERIVATIVES = {
     "aten::special_i1": ("torch.special.i1(x * 0.2)", POINTS), "aten::special_i1e": ("torch.special.i1e(x)", POINTS),
     "aten::special_ndtri": ("torch.special.ndtri(x)", BETWEEN_0_AND_1),
 }
+
+# Calls whose gradient PyTorch gives to some of several equal numbers, or keeps at a kink. x and y have equal numbers, within and among them; i is [0, 0, 1].
+CHOICES = [
+    "F.margin_ranking_loss(x, y, torch.ones_like(x), reduction='none')", "F.hinge_embedding_loss(x, torch.ones_like(x).neg(), margin=2.0)",
+    "F.multi_margin_loss(x, i)", "F.multi_margin_loss(x, i, p=2, weight=w.detach()[0])", "F.multilabel_margin_loss(x, i.unsqueeze(1).expand(-1, 4))",
+]

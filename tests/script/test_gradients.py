@@ -14,7 +14,7 @@ from torch import nn
 
 import force_fields
 import scripted
-from gradient_cases import CASES, DERIVATIVES, RULES
+from gradient_cases import CASES, CHOICES, DERIVATIVES, RULES
 from scripted import oracle
 
 TOLERANCE = 1e-5
@@ -454,6 +454,16 @@ def test_derivative(name, tmp_path):
     x, y = (a.reshape(-1, 4) for a in torch.meshgrid(torch.tensor(points[:len(points) // 4 * 4]), torch.tensor(points[:len(points) // 4 * 4]), indexing="ij"))
     w, i = torch.rand(4, 4), torch.zeros(1, dtype=torch.int64)
     path, wanted = recorded(module_of(GRADIENTS, call, tmp_path), tmp_path, [(x, y, w, i)])
+    for opset in ("13", "18", "23"):
+        oracle.converted(path, tmp_path / "model.onnx", *CASE_SIZES, "--opset", opset)
+        agrees(tmp_path / "model.onnx", wanted)
+
+
+@pytest.mark.parametrize("call", CHOICES)
+def test_a_choice_of_pytorch(call, tmp_path):
+    x = torch.tensor([[2.0, 1.0, 2.0, 1.0], [3.0, 0.0, 2.0, 3.0], [1.5, 1.5, 1.5, 1.5]])
+    y = torch.tensor([[2.0, 1.5, 3.0, 1.0], [3.0, 1.0, 0.0, 3.5], [0.5, 1.5, 1.0, 2.0]])
+    path, wanted = recorded(module_of(GRADIENTS, call, tmp_path), tmp_path, [(x, y, torch.rand(4, 4), torch.tensor([0, 0, 1]))])
     for opset in ("13", "18", "23"):
         oracle.converted(path, tmp_path / "model.onnx", *CASE_SIZES, "--opset", opset)
         agrees(tmp_path / "model.onnx", wanted)

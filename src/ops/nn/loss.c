@@ -5,6 +5,7 @@
  * what the mean of no samples is, nor whether an ignored index may lie outside of the classes, as
  * PyTorch's default of -100 does. */
 #include "ops/internal.h"
+#include "value/autograd.h"
 
 #include <math.h>
 
@@ -15,7 +16,23 @@ enum { MEAN = 1, SUM = 2 }; /* of `reduction`; 0 is none */
 static Ox add(Op *op, Ox x, double v) { return ox(op, "Add", x, number_like(op, v, x)); }
 static Ox mul(Op *op, Ox x, double v) { return ox(op, "Mul", x, number_like(op, v, x)); }
 static Ox from(Op *op, double v, Ox x) { return ox(op, "Sub", number_like(op, v, x), x); }
-static Ox at_least(Op *op, Ox x, double v) { return ox(op, "Max", x, number_like(op, v, x)); }
+
+/* max(x, v). Where x is v the gradient of Max is shared between them; PyTorch gives it to x. */
+static Ox at_least(Op *op, Ox x, double v)
+{
+    Ox least = number_like(op, v, x);
+    if (!autograd_requires(op->cx, x))
+        return ox(op, "Max", x, least);
+    Ox below = ox(op, "Less", x, least);
+    return ox(op, "Where", below, least, x);
+}
+
+/* max(x, 0) of the losses that compare classes. At 0 these have no gradient, as Relu has none. */
+static Ox excess(Op *op, Ox x)
+{
+    return autograd_requires(op->cx, x) ? ox(op, "Relu", x) : at_least(op, x, 0);
+}
+
 static Ox is(Op *op, Ox x, double v) { return ox(op, "Equal", x, number_like(op, v, x)); }
 static Ox or_zero(Op *op, Ox where, Ox x)
 {
@@ -417,7 +434,7 @@ static Ox lower_multi_margin(Op *op)
     Ox at = unsqueeze_axis(op, y, 1);
     Ox right = pick_class(op, x, at);
     Ox d = ox(op, "Sub", x, right);
-    Ox z = at_least(op, add(op, d, arg_float(op, "margin")), 0);
+    Ox z = excess(op, add(op, d, arg_float(op, "margin")));
     Ox numbers = class_numbers(op, x);
     Ox own = ox(op, "Equal", numbers, at);
     z = p == 2 ? ox(op, "Mul", z, z) : z;
@@ -472,7 +489,7 @@ static bool multilabel_margin(Op *op, Ox *out)
     Ox picked = unsqueeze_axis(op, pick_class(op, x, l.safe), 2);
     Ox each = unsqueeze_axis(op, x, 1);
     Ox d = ox(op, "Sub", picked, each);
-    Ox hinge = at_least(op, from(op, 1, d), 0);
+    Ox hinge = excess(op, from(op, 1, d));
     Ox none = unsqueeze_axis(op, ox(op, "Not", l.is_target), 1);
     Ox both = ox(op, "And", l.valid, none);
     Ox terms = or_zero(op, both, hinge);
