@@ -1,6 +1,7 @@
 /* reduce.c - sums, products, means, extremes and variances over one axis, several or all; softmax
  * along an axis. Norms are in norm.c, running sums in cumulative.c. */
 #include "ops/internal.h"
+#include "value/autograd.h"
 
 #include <math.h>
 
@@ -373,6 +374,26 @@ static Ox lower_arg_extreme(Op *op)
     return keep ? reshape_to(op, at, ones, rank) : at;
 }
 
+/* The extreme and its index -> out[0] and out[1]. Equal elements share the gradient of ReduceMax,
+ * and PyTorch gives it to the one at the index: where it is wanted, that element is gathered. */
+static void extreme_at_index(Op *op, Ox x, int axis, bool min, bool keep, Ox *out)
+{
+    Axes one = { .at = { axis }, .n = 1 };
+    const char *index = min ? "ArgMin" : "ArgMax";
+    if (!autograd_requires(op->cx, x)) {
+        out[0] = extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
+        out[1] = arg_extreme(op, index, x, axis, keep);
+        return;
+    }
+    out[1] = arg_extreme(op, index, x, axis, true);
+    out[0] = ox_with(op, "GatherElements", INPUTS(x, out[1]), INT("axis", axis));
+    if (keep)
+        return;
+    Ox axes = ints(op, axis);
+    for (int i = 0; i < 2; i++)
+        out[i] = ox(op, "Squeeze", out[i], axes);
+}
+
 /* max(x, dim) -> (values, indices); row->datum: 0 max, 1 min */
 static Value lower_extreme_dim(Op *op)
 {
@@ -380,16 +401,14 @@ static Value lower_extreme_dim(Op *op)
     Ox out[2];
     bool keep = arg_bool(op, "keepdim");
     bool min = op->row->datum;
-    Axes one = { .n = 1 };
-    int rank;
-    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &one.at[0]))
+    int rank, axis;
+    if (!need_rank(op, x, -1, &rank) || !arg_dim(op, "dim", rank, &axis))
         return val_poison();
     if (rank == 0) {
         out[0] = x;
         out[1] = zero_index(op);
     } else {
-        out[0] = extreme(op, min ? "ReduceMin" : "ReduceMax", x, &one, keep);
-        out[1] = arg_extreme(op, min ? "ArgMin" : "ArgMax", x, one.at[0], keep);
+        extreme_at_index(op, x, axis, min, keep, out);
     }
     return result_tuple(op, out, 2);
 }
