@@ -166,4 +166,5 @@ CHOICES = [
     "F.margin_ranking_loss(x, y, torch.ones_like(x), reduction='none')", "F.hinge_embedding_loss(x, torch.ones_like(x).neg(), margin=2.0)",
     "F.multi_margin_loss(x, i)", "F.multi_margin_loss(x, i, p=2, weight=w.detach()[0])", "F.multilabel_margin_loss(x, i.unsqueeze(1).expand(-1, 4))",
     "x.max(1)[0]", "x.min(0)[0]", "x.max(0, keepdim=True)[0]", "x.max(-1)[0] * x.min(1)[0]", "x.sum().max(0)[0]",
+    "x.std(1)", "x[2].std() + y", "torch.std_mean(x[2:])[0] + torch.std_mean(x, 1, correction=0)[0]", "x[2, 0].std(correction=0) + y", "x.half().std(1)",
 ]

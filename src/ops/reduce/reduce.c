@@ -498,10 +498,24 @@ static bool variance(Op *op, Ox *var, Ox *mean)
     return true;
 }
 
+/* The root of a variance. At 0 its derivative is infinite: there PyTorch has none of it, and so has
+ * what a program with gradients takes the root of. */
+static Ox deviation(Op *op, Ox var)
+{
+    if (!autograd_requires(op->cx, var))
+        return ox(op, "Sqrt", var);
+    Ox zero = number_like(op, 0, var);
+    Ox one = number_like(op, 1, var);
+    Ox none = ox(op, "Equal", var, zero);
+    Ox some = ox(op, "Where", none, one, var);
+    Ox root = ox(op, "Sqrt", some);
+    return ox(op, "Where", none, zero, root);
+}
+
 /* The result of that type for a variance; row->datum: 1 takes its root. */
 static Ox spread(Op *op, Ox var)
 {
-    Ox wide = op->row->datum ? ox(op, "Sqrt", var) : var;
+    Ox wide = op->row->datum ? deviation(op, var) : var;
     DType t = ox_dtype(arg(op, "self"));
     return dtype_is_float(t) && ox_ok(wide) ? ox_cast(op->g, wide, t) : wide;
 }
