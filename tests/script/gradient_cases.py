@@ -167,4 +167,5 @@ CHOICES = [
     "F.multi_margin_loss(x, i)", "F.multi_margin_loss(x, i, p=2, weight=w.detach()[0])", "F.multilabel_margin_loss(x, i.unsqueeze(1).expand(-1, 4))",
     "x.max(1)[0]", "x.min(0)[0]", "x.max(0, keepdim=True)[0]", "x.max(-1)[0] * x.min(1)[0]", "x.sum().max(0)[0]",
     "x.std(1)", "x[2].std() + y", "torch.std_mean(x[2:])[0] + torch.std_mean(x, 1, correction=0)[0]", "x[2, 0].std(correction=0) + y", "x.half().std(1)",
+    "F.embedding(i, x, padding_idx=0)", "F.embedding(i, x, padding_idx=-2)", "F.embedding(i, x, padding_idx=-3) * F.embedding(i, x)",
 ]

@@ -469,6 +469,13 @@ def test_a_choice_of_pytorch(call, tmp_path):
         agrees(tmp_path / "model.onnx", wanted)
 
 
+@pytest.mark.parametrize("call", ["F.embedding(i, x, scale_grad_by_freq=True)", "F.embedding_bag(i.unsqueeze(0), x, scale_grad_by_freq=True)"])
+def test_scale_grad_by_freq_is_refused(call, tmp_path):
+    said = refused(module_of(GRADIENTS, call, tmp_path), tmp_path, *CASE_SIZES)
+    assert "scale_grad_by_freq=True of a table that requires a gradient" in said, said
+    oracle.converted(scripted.save(module_of(FORWARD, call, tmp_path), tmp_path), tmp_path / "model.onnx", *CASE_SIZES)
+
+
 def test_in_place_and_twice(tmp_path):
     """The call as it was before the write; and the derivative's own derivative."""
     class Net(nn.Module):

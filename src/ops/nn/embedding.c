@@ -1,8 +1,33 @@
 /* embedding.c - tables of vectors: embedding and embedding_bag, both of quantised tables too (of 8,
  * 4 and 2 bits); one_hot. */
 #include "ops/quantized/quantized.h"
+#include "value/autograd.h"
 
 #include <math.h>
+
+/* scale_grad_by_freq divides the gradient of a row by how often its index is there, which nothing
+ * here computes. False after a refusal. */
+static bool has_plain_gradient(Op *op, Ox weight)
+{
+    if (!autograd_requires(op->cx, weight) || !arg_bool(op, "scale_grad_by_freq"))
+        return true;
+    op_refuse(op, "scale_grad_by_freq=True of a table that requires a gradient");
+    return false;
+}
+
+/* The rows of padding_idx give no gradient to the table: they are those of a value that is cut off
+ * from it. A negative padding_idx is none; F.embedding has counted from the end already. */
+static Ox without_padding_gradient(Op *op, Ox rows, Ox indices)
+{
+    Dim padding = arg_dim_expr(op, "padding_idx");
+    if (!ox_ok(rows) || dim_le(op->cx, dim_int(op->cx, 0), padding) == NO)
+        return rows;
+    Ox cut = autograd_detached(op->g, rows);
+    Ox index = ox_cast(op->g, ox_dim_value(op->g, padding), ox_dtype(indices));
+    Ox same = ox(op, "Equal", indices, index);
+    Ox is_padding = ox(op, "Unsqueeze", same, ints(op, -1));
+    return ox(op, "Where", is_padding, cut, rows);
+}
 
 static Ox lower_embedding(Op *op)
 {
@@ -13,7 +38,10 @@ static Ox lower_embedding(Op *op)
         return POISON;
     if (rank != 2)
         return op_fail(op, E_VALUE, "'weight' must be 2-D");
-    return ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
+    if (!has_plain_gradient(op, weight))
+        return POISON;
+    Ox rows = ox_with(op, "Gather", INPUTS(weight, indices), INT("axis", 0));
+    return autograd_requires(op->cx, weight) ? without_padding_gradient(op, rows, indices) : rows;
 }
 
 /* ---- bags: the vectors of a bag give their sum, mean or maximum; an empty one gives zeros ---- */
@@ -152,7 +180,7 @@ static Value lower_embedding_bag(Op *op)
              ox_rank(weight));
         return val_poison();
     }
-    if (!ox_ok(weight) || !bags_of(op, ox_dim(weight, 0), &b))
+    if (!ox_ok(weight) || !has_plain_gradient(op, weight) || !bags_of(op, ox_dim(weight, 0), &b))
         return val_poison();
     if (mode < BAG_SUM || mode > BAG_MAX) {
         fail(op->cx, E_VALUE, "embedding_bag: mode %lld is none of 0 (sum), 1 (mean), 2 (max)",
