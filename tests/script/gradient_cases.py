@@ -143,6 +143,7 @@ DERIVATIVES = {
     "aten::clamp": ("torch.clamp(x, y, 1.0 - y) + torch.clamp(x, x - 1.0, y) + torch.clamp(x, min=y) + torch.clamp(x, max=y) + torch.clamp(x, y, y)", POINTS),
     "aten::clip": ("torch.clip(x, y, 1.0 - y)", POINTS),
     "aten::clamp_min": ("torch.clamp_min(x, y)", POINTS), "aten::clamp_max": ("torch.clamp_max(x, y)", POINTS),
+    "aten::median": ("x.median() + torch.where(x > 0, x, y)[:2].median()", POINTS), "aten::nanmedian": ("torch.where(y > 0, x, float('nan')).nanmedian()", POINTS),
     "aten::relu6": ("F.relu6(x)", POINTS), "aten::hardtanh": ("F.hardtanh(x) + F.hardtanh(y, -0.5, 2.0)", POINTS),
     "aten::special_erfcx": ("torch.special.erfcx(x * 0.25)", POINTS),
     "aten::erfinv": ("torch.erfinv(x)", BETWEEN_0_AND_1), "aten::special_erfinv": ("torch.special.erfinv(x)", BETWEEN_0_AND_1),
@@ -168,4 +169,5 @@ CHOICES = [
     "x.max(1)[0]", "x.min(0)[0]", "x.max(0, keepdim=True)[0]", "x.max(-1)[0] * x.min(1)[0]", "x.sum().max(0)[0]",
     "x.std(1)", "x[2].std() + y", "torch.std_mean(x[2:])[0] + torch.std_mean(x, 1, correction=0)[0]", "x[2, 0].std(correction=0) + y", "x.half().std(1)",
     "F.embedding(i, x, padding_idx=0)", "F.embedding(i, x, padding_idx=-2)", "F.embedding(i, x, padding_idx=-3) * F.embedding(i, x)",
+    "x.median()", "x.flatten()[:-1].median() * y", "x.nanmedian()", "torch.where(x > 1.0, x, float('nan')).nanmedian()", "x[0, 0].median()",
 ]

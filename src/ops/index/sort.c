@@ -424,6 +424,12 @@ static Ox lower_quantile(Op *op)
     return reshape_to(op, found, dims, at);
 }
 
+/* All elements that are the median share its gradient; all NaN, where it is one. */
+#define IS_RESULT "Or(Equal(self, result), And(IsNaN(self), IsNaN(result)))"
+#define OF_EQUALS                                            \
+    "self = Div(Where(" IS_RESULT ", grad, like(0, grad)), " \
+    "ReduceSum<keepdims=0>(cast(" IS_RESULT ", dtype(grad))))"
+
 OP_ROWS(sort)
 {
     CALL(lower_topk, NULL, PLAIN,
@@ -444,11 +450,13 @@ OP_ROWS(sort)
     CALL(lower_kthvalue, NULL, PLAIN,
          "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
          "Tensor indices)");
-    FAMILY(lower_median, 0, NULL, PLAIN, "aten::median(Tensor self) -> Tensor");
+    FAMILY(lower_median, 0, NULL, PLAIN, "aten::median(Tensor self) -> Tensor",
+           .derivative = OF_EQUALS);
     CALL_FAMILY(lower_median_dim, 0, NULL, PLAIN,
                 "aten::median.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
                 "Tensor indices)");
-    FAMILY(lower_median, 1, NULL, PLAIN, "aten::nanmedian(Tensor self) -> Tensor");
+    FAMILY(lower_median, 1, NULL, PLAIN, "aten::nanmedian(Tensor self) -> Tensor",
+           .derivative = OF_EQUALS);
     CALL_FAMILY(lower_median_dim, 1, NULL, PLAIN,
                 "aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, "
                 "Tensor indices)");
