@@ -6,6 +6,8 @@
 
 #include "onnx/fold/fold.h"
 
+#include <math.h>
+
 /* 0, 1, 2, .. as a constant that emission leaves alone: too large to fold there. */
 static Ox ramp(Graph *g, int rank, const int64_t *dims)
 {
@@ -221,6 +223,24 @@ static void rows_are_reduced_by_themselves(void **state)
     }
 }
 
+/* PyTorch's argmin takes not-a-number for the least, its argmax for the largest: the first of
+ * several. */
+static void not_a_number_is_an_extreme(void **state)
+{
+    static const float at[] = { 2, NAN, 0, NAN, 3 };
+    static const char *const ops[] = { "ArgMax", "ArgMin" };
+    Ctx *cx = *state;
+    Graph *g = graph_of(cx);
+    for (size_t i = 0; i < COUNT(ops); i++) {
+        Ox x = ox_const(g, const_make(cx, DT_FLOAT, 1, (const int64_t[]){ 5 }, at));
+        Ox first = ox_g_with(g, ops[i], INPUTS(x), INT("keepdims", 0));
+        Ox last = ox_make(g, ops[i], INPUTS(x),
+                          ATTRS(INT("keepdims", 0), INT("select_last_index", 1)));
+        assert_int_equal(*(const int64_t *)const_data(cx, first->k), 1);
+        assert_int_equal(*(const int64_t *)const_data(cx, last->k), 3);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +254,7 @@ int main(void)
         TEST(random_stays),
         TEST(a_part_is_what_the_whole_has_there),
         TEST(rows_are_reduced_by_themselves),
+        TEST(not_a_number_is_an_extreme),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

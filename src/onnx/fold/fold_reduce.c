@@ -327,12 +327,29 @@ static int order(const Data *x, int64_t a, int64_t b)
     return (u > v) - (u < v);
 }
 
+static bool is_nan(const Data *x, int64_t at)
+{
+    double v = 0;
+    if (num_kind(x->dtype) == NUM_REAL)
+        load_reals(x->dtype, item_ptr(x, at), 1, 1, &v);
+    return isnan(v);
+}
+
+/* Does item a come before b for ArgMax (sign 1) or ArgMin (-1)? 1, 0 for equals, -1. To PyTorch a
+ * not-a-number is the largest and the least. */
+static int outdoes(const Data *x, int64_t a, int64_t b, int sign)
+{
+    bool nan_a = is_nan(x, a);
+    bool nan_b = is_nan(x, b);
+    return nan_a || nan_b ? nan_a - nan_b : sign * order(x, a, b);
+}
+
 /* ArgMax and ArgMin: the first of equals, or the last one where the attribute says so. */
 static bool fold_arg_extreme(Fold *f)
 {
     const Data *x = &f->in[0];
     Lines l = lines_of(x, node_int(f->node, "axis", 0));
-    int want = !strcmp(f->node->op->name, "ArgMax") ? 1 : -1;
+    int sign = !strcmp(f->node->op->name, "ArgMax") ? 1 : -1;
     bool last = node_int(f->node, "select_last_index", 0) != 0;
     if (num_kind(x->dtype) == NUM_NONE || l.n == 0)
         return false;
@@ -341,8 +358,8 @@ static bool fold_arg_extreme(Fold *f)
             int64_t best = 0;
             int64_t base = o * l.n * l.inner + k;
             for (int64_t i = 1; i < l.n; i++) {
-                int c = order(x, base + i * l.inner, base + best * l.inner);
-                if (c == want || (c == 0 && last))
+                int c = outdoes(x, base + i * l.inner, base + best * l.inner, sign);
+                if (c > 0 || (c == 0 && last))
                     best = i;
             }
             ((int64_t *)f->out->at)[o * l.inner + k] = best;
