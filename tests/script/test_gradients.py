@@ -469,6 +469,20 @@ def test_a_choice_of_pytorch(call, tmp_path):
         agrees(tmp_path / "model.onnx", wanted)
 
 
+def test_the_pool_of_no_samples(tmp_path):
+    """Of dynamic heights and widths ONNX Runtime's default session makes a -1 of the size again, which does for a batch of 1 and more."""
+    class Net(nn.Module):
+        def forward(self, x):
+            x.requires_grad_(True)
+            y = nn.functional.adaptive_max_pool2d(x, 1)
+            g = torch.autograd.grad([y.pow(2).sum()], [x])[0]
+            assert g is not None
+            return y, g
+    runs = [(torch.rand(n, 3, 4, 5),) for n in (2, 0, 1)]
+    same(Net(), tmp_path, runs, "-i", "x:float32[N,3,4,5]")
+    same(Net(), tmp_path, [runs[0], (torch.rand(2, 3, 1, 7),)], "-i", "x:float32[N,3,H=1..9,W=1..9]")
+
+
 @pytest.mark.parametrize("call", ["F.embedding(i, x, scale_grad_by_freq=True)", "F.embedding_bag(i.unsqueeze(0), x, scale_grad_by_freq=True)"])
 def test_scale_grad_by_freq_is_refused(call, tmp_path):
     said = refused(module_of(GRADIENTS, call, tmp_path), tmp_path, *CASE_SIZES)

@@ -31,7 +31,9 @@ static bool global_max_pool(Step *s)
     int rank;
     if (!step_rank(s, x, &rank))
         return false;
-    Ox rows = ox_g(s->g, "Reshape", x, ox_ints(s->g, (int64_t[]){ 0, 0, -1 }, 3));
+    Dim copied = dim_int(s->cx, 0);
+    Dim all = dim_product(s->cx, x->type->dim + 2, rank - 2); /* a -1 fails for a batch of 0 */
+    Ox rows = ox_g(s->g, "Reshape", x, ox_dims(s->g, (Dim[]){ copied, copied, all }, 3));
     Ox where = ox_g_with(s->g, "ArgMax", INPUTS(rows), INT("axis", 2));
     Ox picked = ox_g_with(s->g, "GatherElements", INPUTS(rows, where), INT("axis", 2));
     return ox_ok(picked) && step_through(s, in_shape_of(s->g, picked, s->n->out[0]->type));
