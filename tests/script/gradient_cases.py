@@ -64,7 +64,7 @@ CASES = {
     "Concat": ["torch.cat([x, y * 2.0, x], 0)", "torch.stack([x, y], 1)"],
     "Split": ["x.split(3, dim=1)[1]", "x.chunk(2, 1)[0] * x.chunk(2, 1)[1]"],
     "Pad": ["F.pad(x, [1, 2])", "F.pad(x.unsqueeze(0), [1, 2], mode='reflect')", "F.pad(x.unsqueeze(0), [1, 1], mode='replicate')", "F.pad(x, [-1, 2])"],
-    "Gather": ["x.index_select(0, i)", "x[0]", "x[:, -1]", "x.select(1, 2)", "x.index_select(1, i % 4)", "torch.unbind(x, 1)[1]", "F.embedding(i, x)", "torch.masked_select(x, y > 0.5)"],
+    "Gather": ["x.index_select(0, i)", "x[0]", "x[:, -1]", "x.select(1, 2)", "x.index_select(1, i % 4)", "torch.unbind(x, 1)[1]", "F.embedding(i, x)", "F.embedding(i.int(), x)", "torch.masked_select(x, y > 0.5)"],
     "GatherElements": ["x.gather(0, i.unsqueeze(1).expand(-1, 4))", "x.gather(1, (i % 4).unsqueeze(0))", "torch.take_along_dim(x, i.unsqueeze(1), 0)"],
     "GatherND": ["x[i, i % 4]", "x[x > 0.5]"],
     "ScatterND": ["x.index_put([i[:1], i[:1] % 4], y[:1, 0])", "torch.index_put(x, [i % 2], y[i], accumulate=True)", "x.index_add(0, i % 2, y[i])",

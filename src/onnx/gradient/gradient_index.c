@@ -63,7 +63,7 @@ static Ox rows(Step *s, Ox x, int axis, Ox index)
 static bool gathered(Step *s)
 {
     Ox x = s->n->in[0];
-    Ox index = s->n->in[1];
+    Ox index = ox_cast(s->g, s->n->in[1], DT_INT64); /* ScatterND takes no other */
     int rank, of_index;
     if (!step_rank(s, x, &rank) || !step_rank(s, index, &of_index))
         return false;
