@@ -38,22 +38,33 @@ class Result:
         return onnx_ir.load(self.path)
 
     def save(self, destination, *, include_initializers=True, keep_initializers_as_inputs=False, external_data=None):
-        """Write the model to `destination`; external_data: True puts the weights into a file beside it, None only where one file is too small."""
+        """Write the model to `destination`, which may be its own file. external_data: True puts the weights into a file beside it, False into the
+        model, None leaves them where they are."""
         if not include_initializers or keep_initializers_as_inputs:
             raise RuntimeError("save: give export_params=False or keep_initializers_as_inputs=True to export itself")
-        if external_data or os.path.exists(self.path + ".data"):
-            return self.save_with_data(os.fspath(destination))
+        destination, beside = os.path.abspath(os.fsdecode(destination)), has_weights_beside(self.path)
+        wanted = beside if external_data is None else bool(external_data)
+        if wanted == beside and os.path.exists(destination) and os.path.samefile(destination, self.path):
+            return
+        if wanted or beside:
+            return self.save_anew(destination, wanted)
         with open(destination, "wb") as f:
             f.write(self.model_bytes)
 
-    def save_with_data(self, destination):
-        """The file of weights is named inside the model: the onnx package writes both anew."""
+    def save_anew(self, destination, external):
+        """The file of weights is named inside the model, so the onnx package writes both, in a folder of their own: it adds to a file that is there,
+        and what is replaced may be this model."""
         import onnx
-        data = os.path.basename(destination) + ".data"
-        beside = os.path.join(os.path.dirname(destination), data)
-        if os.path.exists(beside):
-            os.remove(beside)                           # the onnx package would append to it
-        onnx.save(self.model_proto, destination, save_as_external_data=True, location=data, size_threshold=0)
+        from onnx.external_data_helper import set_external_data
+        model = self.model_proto
+        place, name = os.path.split(destination)
+        for tensor in model.graph.initializer if external else ():
+            if tensor.HasField("raw_data"):             # a text has none
+                set_external_data(tensor, name + ".data")
+        with tempfile.TemporaryDirectory(prefix="pt2onnx-", dir=place) as folder:
+            onnx.save(model, os.path.join(folder, name))
+            for made in sorted(os.listdir(folder), reverse=True):       # the weights first
+                os.replace(os.path.join(folder, made), os.path.join(place, made))
 
     def optimize(self):
         """ONNXProgram has it; this model is as good as pt2onnx makes it."""
@@ -101,7 +112,8 @@ class Folder:
             self.remove()
 
 
-# ---- names of inputs and outputs, without the onnx package: ModelProto.graph (7), GraphProto.input (11) and .output (12), .name (1) ----
+# ---- what a file says, without the onnx package: ModelProto.graph (7), GraphProto.initializer (5), .input (11) and .output (12), whose .name is 1,
+# and TensorProto.external_data (13) ----
 
 def number(f):
     value = shift = 0
@@ -142,9 +154,19 @@ def spans(f, message):
     return list(fields(f, message[1]))
 
 
+def graph_of(f):
+    return next((a, b) for n, a, b in spans(f, (0, f.seek(0, os.SEEK_END))) if n == 7)
+
+
 def signature(path):
     """The names of the inputs and of the outputs of a model."""
     with open(path, "rb") as f:
-        size = f.seek(0, os.SEEK_END)
-        graph = next((a, b) for n, a, b in spans(f, (0, size)) if n == 7)
+        graph = graph_of(f)
         return names_of(f, graph, 11), names_of(f, graph, 12)
+
+
+def has_weights_beside(path):
+    """A file of weights that nothing in the model names is another model's."""
+    with open(path, "rb") as f:
+        weights = [(a, b) for n, a, b in spans(f, graph_of(f)) if n == 5]
+        return any(n == 13 for weight in weights for n, _, _ in spans(f, weight))
