@@ -15,7 +15,8 @@ class Result:
         """path: the model; folder: the temporary one that it may lie in, which lives as long as this object; call: how it is called
         (calls.Call), with what the example's tensors are called in the model; as_written: as verification.run_onnx takes it."""
         folder.kept = True
-        self.path, self._folder, self._call, self.example_names, self._as_written = path, folder, call, example_names, as_written
+        self.path = os.path.abspath(path)               # the caller may change folders
+        self._folder, self._call, self.example_names, self._as_written = folder, call, example_names, as_written
         self.notes, self.verification, self.report, self.exported_program = notes, verification, report, exported_program
         self.input_names, self.output_names = signature(path)
 

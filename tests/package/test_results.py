@@ -72,3 +72,12 @@ def test_a_file_of_weights_that_is_no_longer_read_is_not_saved(here):
     result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=False)
     result.save("b.onnx")
     assert not os.path.exists("b.onnx.data") and (here / "b.onnx").read_bytes() == result.model_bytes
+
+
+def test_a_result_is_found_from_another_folder(here, monkeypatch):
+    result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=True)
+    os.mkdir("sub")
+    monkeypatch.chdir("sub")
+    assert result(ROWS)[0].shape == (2, 500)
+    result.save("b.onnx")
+    agrees_in_file("b.onnx")
