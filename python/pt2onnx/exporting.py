@@ -67,8 +67,11 @@ class Export:
             return self.give(path, folder)
 
     def output_path(self):
-        """The caller's path, None for a file or nothing."""
-        return os.fsdecode(self.s.f) if isinstance(self.s.f, (str, bytes, os.PathLike)) else None
+        """The caller's path, None for a file or nothing. "-", which is standard output to C, is a file of that name, as to torch.onnx."""
+        if not isinstance(self.s.f, (str, bytes, os.PathLike)):
+            return None
+        path = os.fsdecode(self.s.f)
+        return os.path.join(os.curdir, path) if path == "-" else path
 
     def check_output(self):
         """What cannot be written to is told before the work."""

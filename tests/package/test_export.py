@@ -141,6 +141,13 @@ def test_path_file_and_result(tmp_path):
     assert result.model_proto.graph.output[0].name == "out"
 
 
+def test_a_hyphen_is_a_file_of_that_name(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    pt2onnx.export(Net(), IMAGE, "-", verify=True, report=True)
+    onnx.checker.check_model(str(tmp_path / "-"))
+    assert sorted(os.listdir()) == ["-", "-.md"] and capfd.readouterr().out == ""
+
+
 @pytest.mark.row("A21", "A22")
 def test_external_data(tmp_path):
     big = torch.nn.Linear(100, 100)
