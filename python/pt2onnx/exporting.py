@@ -21,7 +21,7 @@ from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copie
 from .calls import Call, of_signature
 from .files import WEIGHTS, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
-from .reporting import render
+from .reporting import page_beside, render
 from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
@@ -453,7 +453,7 @@ class Export:
             self.times.append(("verification", time.perf_counter() - start))
         if s.report:
             self.report = render(type(s.model).__name__, s, os.path.getsize(path), self.text, self.notes, self.times, self.verification)
-            where = os.path.splitext(path)[0] + ".md" if self.output_path() else os.path.join(s.artifacts_dir, "pt2onnx-report.md")
+            where = page_beside(path) if self.output_path() else os.path.join(s.artifacts_dir, "pt2onnx-report.md")
             os.makedirs(os.path.dirname(where) or os.curdir, exist_ok=True)
             with open(where, "w") as f:
                 f.write(self.report)

@@ -1,7 +1,15 @@
 """reporting.py - report=True: one Markdown page beside the model: what was converted, assumptions, operators, times, verification."""
+import os
+
 from . import _capi
 
 TITLES = ("Assumed", "Added", "Dropped", "Changed", "Told")
+
+
+def page_beside(path):
+    """Where the page of the model goes: m.md for m.onnx, and m.md.md for a model that is called m.md itself."""
+    page = os.path.splitext(path)[0] + ".md"
+    return path + ".md" if page == path else page
 
 
 def operators(text):

@@ -1,6 +1,7 @@
 """verify=True and report=True."""
 from typing import Dict, List, Optional, Tuple
 
+import onnx
 import pytest
 import torch
 
@@ -199,6 +200,12 @@ def test_the_report(tmp_path):
     assert text.startswith("# Net\n") and "| Gemm | 1 |" in text and "time, export" in text and "largest difference" in text
     result = pt2onnx.export(torch.relu, ROWS, report=True, artifacts_dir=str(tmp_path))
     assert result.report == (tmp_path / "pt2onnx-report.md").read_text() and "Not asked for" in result.report
+
+
+def test_the_report_of_a_model_with_its_suffix(tmp_path):
+    pt2onnx.export(torch.relu, ROWS, tmp_path / "m.md", report=True)
+    assert onnx.load(str(tmp_path / "m.md")).graph.node[0].op_type == "Relu"
+    assert "| Relu | 1 |" in (tmp_path / "m.md.md").read_text()
 
 
 def test_an_example_that_was_computed():
