@@ -263,6 +263,11 @@ def test_an_input_that_the_file_does_not_have_is_not_guessed(tmp_path):
     assert pt2onnx.compare(Last(), (X, X, Y), tmp_path / "net.onnx", names=["p", "q", "r"], times=False).ok
 
 
+def test_an_input_without_dimensions_stays_one():
+    found = pt2onnx.compare(lambda x, i: x[i], (torch.randn(3, 4), torch.tensor(2)), times=False)
+    assert found.why == "same" and found.outputs[0].got.shape == (4,), str(found)
+
+
 def test_weights_that_are_inputs_are_the_models(tmp_path):
     net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)).eval()
     pt2onnx.export(net, (X,), tmp_path / "net.onnx", export_params=False)

@@ -35,7 +35,7 @@ def fed(path, example, names, weights):
                          (missing[0], len(arrays), ", ".join(i.name for i in takes)))
     types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
     values = {name: found[name].astype(types[name], copy=False) for name in types}
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.ascontiguousarray(v)) for name, v in {**values, **given, **state}.items()}
+    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.asarray(v, order="C")) for name, v in {**values, **given, **state}.items()}
 
 
 def by_name(takes, example):
