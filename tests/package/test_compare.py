@@ -12,6 +12,9 @@ import torch.nn.functional as F
 
 import pt2onnx
 from pt2onnx.comparison.command import main
+from pt2onnx.comparison.matching import transposed
+from pt2onnx.comparison.prints import Print
+from pt2onnx.comparison.torch_run import Value
 
 HERE = os.path.abspath(__file__)
 
@@ -285,6 +288,13 @@ def test_random_numbers_are_no_error_of_float32():
         found = pt2onnx.compare(model, (X,), times=False, training=torch.onnx.TrainingMode.PRESERVE)
         assert found.why == "part" and "Random" in found.first.op + found.first.node or found.first.op == "Dropout"
         assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_a_tensor_is_not_one_that_has_it_twice():
+    """The sums of both agree, as those of a transposed one do."""
+    once = torch.randn(8, 4)
+    values = [Value("value", "", "", Print(t)) for t in (once.T, once.repeat(2, 1))]
+    assert [transposed(v, Print(once)) for v in values] == [True, False]
 
 
 @pytest.mark.filterwarnings("ignore")

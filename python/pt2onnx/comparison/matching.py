@@ -78,7 +78,7 @@ def allowed(value):
 def transposed(value, print_):
     """Do the sums agree over all elements, though not the elements in their order?"""
     a, b = value.print.sums, print_.sums
-    if a is None or b is None or print_.says_little or value.print.dtype != print_.dtype:
+    if a is None or b is None or print_.says_little or value.print.dtype != print_.dtype or value.print.count != print_.count:
         return False
     return bool(numpy.all(abs(a - b) <= max(allowed(value), 1e-12) / 4)) and value.print.shape != print_.shape
 
