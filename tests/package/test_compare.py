@@ -297,6 +297,29 @@ def test_a_tensor_is_not_one_that_has_it_twice():
     assert [transposed(v, Print(once)) for v in values] == [True, False]
 
 
+def with_dropout():
+    """In training mode but for one module, as a fine-tuned network may be."""
+    net = torch.nn.Sequential(torch.nn.Linear(3, 100), torch.nn.Dropout(), torch.nn.BatchNorm1d(100))
+    net[2].eval()
+    return net
+
+
+def test_without_a_file_torch_runs_in_the_mode_of_the_export():
+    from pt2onnx.versions import GLOBALS
+    for net in (with_dropout(), torch.jit.script(with_dropout())):
+        before, exporting = [m.training for m in net.modules()], GLOBALS.export_training
+        assert pt2onnx.compare(net, (X,), times=False).why == "same"
+        assert pt2onnx.compare(net, (X,), times=False, training=torch.onnx.TrainingMode.TRAINING).why == "part"
+        assert [m.training for m in net.modules()] == before and GLOBALS.export_training == exporting
+
+
+def test_with_a_file_torch_runs_in_the_mode_that_the_model_has(tmp_path):
+    net = with_dropout()
+    pt2onnx.export(net, (X,), tmp_path / "net.onnx")
+    assert pt2onnx.compare(net, (X,), tmp_path / "net.onnx", times=False).why == "part"
+    assert pt2onnx.compare(net.eval(), (X,), tmp_path / "net.onnx", times=False).why == "same"
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_the_model_is_as_before():
     class Counter(torch.nn.Module):

@@ -12,6 +12,9 @@ import torch
 
 from .. import scripts
 from ..arguments import arrange, as_tuple, divided, named_tensors, signature_of
+from ..exporting import Export
+from ..parameters import bind
+from ..turns import Turn
 from . import onnx_run, torch_run
 from .feeds import fed, named_leaves
 from .findings import Comparison, OutputError
@@ -24,7 +27,7 @@ MINUTE_STEP = 500                       # nodes from one line of progress to the
 def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, times=True, progress=None, **export):
     """Run a model in torch and in ONNX Runtime, and find the first value in which they differ.
 
-    model    an nn.Module, a ScriptModule or a callable; run as it is, in its own mode
+    model    an nn.Module, a ScriptModule or a callable; run in its own mode against a file f, else in the mode of the export
     args     what it is called with, as export takes it: a value, tuple or list, a dict at its end for names; kwargs: a dict
     f        the file of the ONNX model. None: one is exported for the comparison (`export`: what pt2onnx.export takes)
     names    of the model's inputs, in the order of the tensors in args and kwargs; None: as the file has them
@@ -39,8 +42,10 @@ def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, ti
     if f is not None:
         return compared(model, args, kwargs, f, names, float64, times, say)
     say("exporting")
-    made = exported(model, args, kwargs, export)        # its file lives as long as it does
-    return compared(model, args, kwargs, made.path, names or made.example_names, float64, times, say)
+    exporting = Export(bind((model, args, None), dict(export, kwargs=kwargs or None)))
+    made = exporting.run()                              # its file lives as long as it does
+    with Turn(model), exporting.mode(model):
+        return compared(model, args, kwargs, made.path, names or made.example_names, float64, times, say)
 
 
 def arguments_of(model, args, kwargs):
@@ -48,11 +53,6 @@ def arguments_of(model, args, kwargs):
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
         return scripts.divided(model, args, kwargs)
     return divided(signature_of(model), args, kwargs)
-
-
-def exported(model, args, kwargs, options):
-    from ..exporting import export
-    return export(model, args, None, kwargs=kwargs or None, **options)
 
 
 def compared(model, args, kwargs, path, names, float64, times, say):
