@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import pt2onnx
-from pt2onnx.comparison.command import main
+from pt2onnx.comparison.command import argument, main
 from pt2onnx.comparison.matching import transposed
 from pt2onnx.comparison.prints import Print
 from pt2onnx.comparison.torch_run import Value
@@ -219,14 +219,25 @@ def test_the_command(network, tmp_path):
     ("number", [], "number gives an object of type int, where a module"),
     ("three", [], "three gives an object of type tuple, where a module"),
     ("of_no_module", [], "of_no_module gives an object of type tuple"),
+    ("module", ["complex64[3]=0..1"], "complex64[3]=0..1: complex numbers have no range"),
+    ("module", ["int64[3]=5..2"], "int64[3]=5..2: 5 is more than 2"),
 ])
 def test_what_the_command_cannot_take_is_one_line(what, arguments, text, tmp_path, capsys):
     script = tmp_path / "given.py"
     script.write_text("import torch\nclass One(torch.nn.Module):\n    def forward(self, x, k=2):\n        return x * k\ndef module():\n    return One()\n"
                       "number = 7\ndef three():\n    return 1, 2, 3\ndef of_no_module():\n    return {}, torch.ones(2)\n")
-    assert main(["%s:%s" % (script, what), *arguments]) == 2
+    assert main(["-q", "%s:%s" % (script, what), *arguments]) == 2
     said = capsys.readouterr().err
     assert text in said and said.startswith("pt2onnx: ") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("text, kind, least, most", [
+    ("float32[1000]=0..1", torch.float32, 0, 1), ("float64[1000]=-3..5", torch.float64, -3, 5), ("bfloat16[1000]=0..1", torch.bfloat16, 0, 1),
+    ("int64[1000]=0..3", torch.int64, 0, 3), ("int32[1000]", torch.int32, 0, 9), ("bool[1000]", torch.bool, 0, 1), ("bool[1000]=1..1", torch.bool, 1, 1)])
+def test_random_numbers_of_the_command_fill_their_range(text, kind, least, most):
+    found = argument(text)
+    assert found.dtype == kind and found.shape == (1000,)
+    assert least <= found.min() < least + 0.1 and most - 0.1 < found.max() <= most
 
 
 class Counts(torch.nn.Module):

@@ -11,7 +11,7 @@ DYNAMIC = 2                             # what a size is that the file leaves op
 
 HELP = """MODEL is FILE.py:FUNCTION, which is called and gives a module, or a pair of module and arguments; or a saved program, .pt or .pt2.
 NET.onnx is its conversion; without it the model is exported for the comparison.
-Each ARG is an argument of the model: float32[1,3,224,224] and int64[2,16]=0..99 are random numbers, x.npy and x.pt are files,
+Each ARG is an argument of the model: float32[1,3,224,224], float32[4]=0..1 and int64[2,16]=0..99 are random numbers, x.npy and x.pt are files,
 and anything else is a value of Python. Without any, those that FUNCTION gives are taken, or the inputs that a file has, an open size being %d.""" % DYNAMIC
 
 
@@ -137,20 +137,33 @@ def argument(text):
         dtype = getattr(torch, spec.group(1), None)
         if not isinstance(dtype, torch.dtype):
             raise ValueError("%s: torch has no type %s" % (text, spec.group(1)))
-        return random(dtype, sizes, int(spec.group(3) or 0), int(spec.group(4) or 9))
+        return between(text, dtype, sizes, int(spec.group(3)), int(spec.group(4))) if spec.group(3) else random(dtype, sizes, 9)
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         raise ValueError("%s: neither TYPE[SIZES], a .npy or .pt file, nor a value of Python" % text) from None
 
 
-def random(dtype, sizes, least, most):
+def between(text, dtype, sizes, least, most):
+    """Random numbers, each as likely as another: what `text` asks for."""
+    import torch
+    if dtype.is_complex:
+        raise ValueError("%s: complex numbers have no range" % text)
+    if least > most:
+        raise ValueError("%s: %d is more than %d" % (text, least, most))
+    if dtype.is_floating_point:
+        return least + (most - least) * torch.rand(sizes, dtype=dtype)
+    return torch.randint(least, most + 1, sizes).to(dtype)
+
+
+def random(dtype, sizes, most):
+    """Floats have a normal distribution, whole numbers go from 0 to `most`."""
     import torch
     if dtype == torch.bool:
         return torch.rand(sizes) < 0.5
     if dtype.is_floating_point or dtype.is_complex:
         return torch.randn(sizes, dtype=dtype)
-    return torch.randint(least, most + 1, sizes, dtype=dtype)
+    return torch.randint(0, most + 1, sizes, dtype=dtype)
 
 
 def example_of(path):
@@ -170,5 +183,5 @@ def example_of(path):
         if not i.type.HasField("tensor_type"):
             raise ValueError("the input %s is no tensor: give the arguments" % i.name)
         dtype = torch.from_numpy(numpy.zeros(0, numpy_type(t.elem_type))).dtype
-        found.append(random(dtype, [d.dim_value or DYNAMIC for d in t.shape.dim], 0, 1))
+        found.append(random(dtype, [d.dim_value or DYNAMIC for d in t.shape.dim], 1))
     return tuple(found)
