@@ -240,6 +240,21 @@ def test_random_numbers_of_the_command_fill_their_range(text, kind, least, most)
     assert least <= found.min() < least + 0.1 and most - 0.1 < found.max() <= most
 
 
+@pytest.fixture
+def saved_with_its_file(tmp_path):
+    saved, net = str(tmp_path / "m.pt"), str(tmp_path / "m.onnx")
+    torch.jit.save(torch.jit.trace(torch.nn.ELU(), torch.rand(2, 3)), saved)
+    pt2onnx.convert(saved, net, inputs=["x:float32[N,3]"])
+    return saved, net
+
+
+def test_an_argument_of_another_size_than_the_files_is_one_line(saved_with_its_file, capsys):
+    for spec, shape in (("float32[2,4]", "[2, 4]"), ("float32[3]", "[3]")):
+        assert main(["-q", *saved_with_its_file, spec]) == 2
+        assert capsys.readouterr().err == "pt2onnx: the model's input x is [N, 3] in the file and %s in the example\n" % shape
+    assert main(["-q", *saved_with_its_file, "float32[5,3]"]) == 0
+
+
 class Counts(torch.nn.Module):
     def __init__(self):
         super().__init__()

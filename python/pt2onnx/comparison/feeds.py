@@ -33,9 +33,21 @@ def fed(path, example, names, weights):
     if missing:
         raise ValueError("the example has no value for the model's input %s: it has %d tensors, the model takes %s" %
                          (missing[0], len(arrays), ", ".join(i.name for i in takes)))
+    for i in takes:
+        check_sizes(i, found[i.name].shape)
     types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
     values = {name: found[name].astype(types[name], copy=False) for name in types}
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.asarray(v, order="C")) for name, v in {**values, **given, **state}.items()}
+
+
+def check_sizes(wanted, shape):
+    """Raises ValueError where the file takes no tensor of this shape: "x is [N, 3] in the file and [2, 4] in the example"."""
+    if not wanted.type.tensor_type.HasField("shape"):
+        return
+    dims = wanted.type.tensor_type.shape.dim
+    if len(dims) != len(shape) or any(d.HasField("dim_value") and d.dim_value != size for d, size in zip(dims, shape)):
+        sizes = ", ".join(str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in dims)
+        raise ValueError("the model's input %s is [%s] in the file and %s in the example" % (wanted.name, sizes, list(shape)))
 
 
 def by_name(takes, example):
