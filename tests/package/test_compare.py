@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 
 import pt2onnx
+from helpers import TORCH_2
 from pt2onnx.comparison.command import argument, main
 from pt2onnx.comparison.matching import transposed
 from pt2onnx.comparison.prints import Print
@@ -253,6 +254,18 @@ def test_an_argument_of_another_size_than_the_files_is_one_line(saved_with_its_f
         assert main(["-q", *saved_with_its_file, spec]) == 2
         assert capsys.readouterr().err == "pt2onnx: the model's input x is [N, 3] in the file and %s in the example\n" % shape
     assert main(["-q", *saved_with_its_file, "float32[5,3]"]) == 0
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+@pytest.mark.parametrize("arguments", [[], ["float32[2,3]", "float32[2,3]", "float32[2,3]"]], ids=["its own", "given"])
+def test_a_program_that_takes_arguments_by_name(arguments, tmp_path, capsys):
+    class Named(torch.nn.Module):
+        def forward(self, x, y, *, k=None, z=None):
+            return x - 2 * y if z is None else x - 2 * y + 3 * z
+    saved = str(tmp_path / "net.pt2")
+    torch.export.save(torch.export.export(Named(), (X,), {"y": Y, "z": X * 2}), saved)
+    assert main(["-q", saved, *arguments]) == 0, capsys.readouterr().err
+    assert main(["-q", saved, "float32[2,3]"]) == 2
 
 
 class Counts(torch.nn.Module):

@@ -36,12 +36,13 @@ def main(argv):
     import torch
     torch.manual_seed(o.seed)
     try:
-        model, args = loaded(o.model)
-        args = tuple(argument(a) for a in rest) if rest else args
+        model, args, kwargs = loaded(o.model)
+        if rest:
+            args, kwargs = placed([argument(a) for a in rest], kwargs)
         net = net or converted(o.model, o.opset)
         if args is None:
             args = example_of(net) if net else without_arguments(o.model, model)
-        found = run(o, model, args, net)
+        found = run(o, model, args, kwargs, net)
     except (OSError, ValueError, RuntimeError) as e:
         print("pt2onnx: %s" % str(e).strip(), file=sys.stderr)
         return 2
@@ -52,29 +53,34 @@ def main(argv):
     return 0 if found.ok else 1
 
 
-def run(o, model, args, net):
+def run(o, model, args, kwargs, net):
     from . import compare
     progress = None if o.quiet else lambda text: print("  %s .." % text, file=sys.stderr)
     export = {"opset_version": o.opset} if o.opset and not net else {}
-    return compare(model, args, net, float64=not o.no_float64, times=not o.no_times, progress=progress, **export)
+    return compare(model, args, net, kwargs=kwargs, float64=not o.no_float64, times=not o.no_times, progress=progress, **export)
+
+
+def placed(values, kwargs):
+    """(positional, named): a program of torch.export takes by name what it was exported with by name, which comes last in ARG.."""
+    first = max(len(values) - len(kwargs), 0)
+    return tuple(values[:first]), dict(zip(kwargs, values[first:]))
 
 
 def loaded(what):
-    """(model, arguments or None) of FILE.py:FUNCTION or of a saved program."""
+    """(model, arguments or None, arguments by name) of FILE.py:FUNCTION or of a saved program."""
     import torch
     if what.endswith(".pt2"):
         program = torch.export.load(what)
-        example = program.example_inputs
-        return program.module(), example[0] if example and not example[1] else None
+        return (program.module(), *(program.example_inputs or (None, {})))
     if what.endswith(".py"):
         raise ValueError("%s: which function gives the model? %s:FUNCTION" % (what, what))
     source, sep, name = what.rpartition(":")
     if not (sep and source.endswith(".py")):
-        return torch.jit.load(what, map_location="cpu").eval(), None
+        return torch.jit.load(what, map_location="cpu").eval(), None, {}
     made = getattr(module_of(source), name, None)
     if made is None:
         raise ValueError("%s has no %s" % (source, name))
-    return checked(what, made if isinstance(made, torch.nn.Module) or not callable(made) else made())
+    return (*checked(what, made if isinstance(made, torch.nn.Module) or not callable(made) else made()), {})
 
 
 def checked(what, made):
