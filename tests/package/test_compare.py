@@ -220,6 +220,9 @@ def test_the_command(network, tmp_path):
     ("number", [], "number gives an object of type int, where a module"),
     ("three", [], "three gives an object of type tuple, where a module"),
     ("of_no_module", [], "of_no_module gives an object of type tuple"),
+    ("module", ["float32[2,3]", "2", "3"], "positional arguments but 4 were given"),
+    ("module", ["float32[2,3]", "--html", "nodir/page.html"], "nodir/page.html: there is no folder nodir"),
+    ("module", ["float32[2,3]", "--html", "."], ".: this is a folder"),
     ("module", ["complex64[3]=0..1"], "complex64[3]=0..1: complex numbers have no range"),
     ("module", ["int64[3]=5..2"], "int64[3]=5..2: 5 is more than 2"),
 ])
@@ -254,6 +257,16 @@ def test_an_argument_of_another_size_than_the_files_is_one_line(saved_with_its_f
         assert main(["-q", *saved_with_its_file, spec]) == 2
         assert capsys.readouterr().err == "pt2onnx: the model's input x is [N, 3] in the file and %s in the example\n" % shape
     assert main(["-q", *saved_with_its_file, "float32[5,3]"]) == 0
+
+
+def test_what_onnx_runtime_refuses_is_no_traceback(saved_with_its_file, capsys):
+    saved, net = saved_with_its_file
+    model = onnx.load(net)
+    model.graph.node[0].op_type = "Nothing"
+    onnx.save(model, net)
+    assert main(["-q", saved, net, "float32[2,3]"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("pt2onnx: ") and "Nothing" in said
 
 
 @pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")

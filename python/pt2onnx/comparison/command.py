@@ -30,12 +30,14 @@ def parser():
 
 
 def main(argv):
+    """0: they agree; 1: they part; 2: nothing was compared, and one message says why. What is no error of the user's keeps its traceback."""
     o = parser().parse_args(argv)
     rest = list(o.rest)
     net = rest.pop(0) if rest and rest[0].endswith(".onnx") else None
     import torch
     torch.manual_seed(o.seed)
     try:
+        check_page(o.html)
         model, args, kwargs = loaded(o.model)
         if rest:
             args, kwargs = placed([argument(a) for a in rest], kwargs)
@@ -43,14 +45,25 @@ def main(argv):
         if args is None:
             args = example_of(net) if net else without_arguments(o.model, model)
         found = run(o, model, args, kwargs, net)
-    except (OSError, ValueError, RuntimeError) as e:
+        print(found)
+        if o.html:
+            found.save(o.html)
+            print("page: %s" % o.html)
+    except Exception as e:
+        if not isinstance(e, (OSError, ValueError, RuntimeError, TypeError)) and not type(e).__module__.startswith("onnxruntime"):
+            raise
         print("pt2onnx: %s" % str(e).strip(), file=sys.stderr)
         return 2
-    print(found)
-    if o.html:
-        found.save(o.html)
-        print("page: %s" % o.html)
     return 0 if found.ok else 1
+
+
+def check_page(path):
+    """Before the comparison, which may take long."""
+    folder = os.path.dirname(path or "") or os.curdir
+    if not os.path.isdir(folder):
+        raise ValueError("%s: there is no folder %s" % (path, folder))
+    if path and os.path.isdir(path):
+        raise ValueError("%s: this is a folder" % path)
 
 
 def run(o, model, args, kwargs, net):
