@@ -8,7 +8,7 @@ import torch
 import pt2onnx
 from helpers import TORCH_2, agrees
 
-pytestmark = pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no dynamo=True, which gives the result of a path")
+of_a_path = pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no dynamo=True, which gives the result of a path")
 ROWS = torch.randn(2, 3)
 NET = torch.nn.Linear(3, 500)                             # weights of 1,024 bytes and more go into a file of their own
 
@@ -23,6 +23,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@of_a_path
 @pytest.mark.parametrize("external", [False, True])
 @pytest.mark.parametrize("again", [None, False, True])
 @pytest.mark.parametrize("where", [os.path.basename, os.path.abspath, lambda path: "link.onnx"], ids=["relative", "absolute", "link"])
@@ -36,6 +37,7 @@ def test_a_result_is_saved_onto_its_own_file(here, external, again, where):
     assert not [name for name in os.listdir() if not name.startswith(("a.onnx", "link.onnx"))]
 
 
+@of_a_path
 def test_a_save_that_fails_leaves_the_file(here, monkeypatch):
     result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=True)
 
@@ -49,7 +51,7 @@ def test_a_save_that_fails_leaves_the_file(here, monkeypatch):
 
 
 def test_weights_go_beside_whatever_the_current_folder_has(here):
-    result = pt2onnx.export(NET, (ROWS,), dynamo=True)
+    result = pt2onnx.export(NET, (ROWS,))
     os.mkdir("sub")
     (here / "c.onnx.data").write_bytes(b"of another model")
     result.save("sub/c.onnx", external_data=True)
@@ -58,6 +60,7 @@ def test_weights_go_beside_whatever_the_current_folder_has(here):
     agrees_in_file("sub/c.onnx")
 
 
+@of_a_path
 def test_external_data_false_writes_one_file(here):
     result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=True)
     result.save("one.onnx", external_data=False)
@@ -67,6 +70,7 @@ def test_external_data_false_writes_one_file(here):
         agrees_in_file(path)
 
 
+@of_a_path
 def test_a_file_of_weights_that_is_no_longer_read_is_not_saved(here):
     (here / "a.onnx.data").write_bytes(b"of an older model")
     result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=False)
@@ -74,6 +78,7 @@ def test_a_file_of_weights_that_is_no_longer_read_is_not_saved(here):
     assert not os.path.exists("b.onnx.data") and (here / "b.onnx").read_bytes() == result.model_bytes
 
 
+@of_a_path
 def test_a_result_is_found_from_another_folder(here, monkeypatch):
     result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=True)
     os.mkdir("sub")
