@@ -1,5 +1,6 @@
 """calls.py - arguments of forward as what the ONNX model is fed: by place or by name, in the order of the export, with forward's defaults."""
 import inspect
+import reprlib
 
 from .verification import flat, leaves_in
 
@@ -17,6 +18,7 @@ class Call:
         self.defaults = {name: defaults.get(name, MISSING) for name in [*names, *named]}
         self.example = {**names, **named}
         self.count = len(leaves_in(self.example))
+        self.constants = {}                             # {number of a leaf: (path, value)}: what is fixed in the model, which has no input for it
 
     def by_place(self, args):
         """{parameter: argument}; what *args takes has its number for a name."""
@@ -38,9 +40,19 @@ class Call:
             if arguments.setdefault(name, default) is MISSING:
                 raise TypeError("the model is missing an argument: '%s'" % name)
         values = {name: in_order(name, arguments[name], self.example.get(name)) for name in self.defaults}
-        if len(leaves_in(values)) != self.count:
-            raise TypeError("the model takes %d tensors and numbers, as in the export, not %d" % (self.count, len(leaves_in(values))))
+        leaves = leaves_in(values)
+        if len(leaves) != self.count:
+            raise TypeError("the model takes %d tensors and numbers, as in the export, not %d" % (self.count, len(leaves)))
+        if self.constants:
+            return flat(self.without_constants(leaves), given=True)
         return [array for name, value in values.items() for array in self.arrays(name, value)]
+
+    def without_constants(self, leaves):
+        """The leaves that are inputs. Raises ValueError where another is not what it was in the export: 3 is not 3.0, and not True."""
+        for i, (path, value) in self.constants.items():
+            if repr(leaves[i]) != repr(value):
+                raise ValueError("the argument %s is the constant %r in the model, as torch.export has made it, not %s" % (path, value, reprlib.repr(leaves[i])))
+        return [leaf for i, leaf in enumerate(leaves) if i not in self.constants]
 
     def arrays(self, name, value):
         found = flat(value, given=True)

@@ -293,7 +293,7 @@ class Export:
             os.makedirs(s.artifacts_dir, exist_ok=True)
             shutil.copy(saved, os.path.join(s.artifacts_dir, "pt2onnx-program.pt2"))
         self.output_axes(self.axes_of_files(), s.output_names)
-        self.example_names = None                       # this model has all inputs, in this order
+        self.example_names = None                       # this model has all inputs that are no constants, in this order
         while True:
             symbolics = Symbolics(s, borrowed=self.borrowed)
             fields = self.fields(symbolics, None)
@@ -319,6 +319,7 @@ class Export:
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
         with self.mode(model), tensors_kept(model), torch.no_grad():
             program = shapes.exported(model, example, arguments, told)
+        self.call_of.constants = shapes.constants_of(program, arguments)
         warn_of_fixed(program, arguments, told, "torch.export has fixed it")
         return program, shapes.names_of_sizes(program, arguments, told)
 
@@ -326,6 +327,7 @@ class Export:
         """The caller's names of the sizes that are dynamic in the ExportedProgram at hand."""
         arguments = shapes.arguments_of_program(self.s.model)
         self.call_of = Call(list(arguments), {}, tuple(arguments.values()), {})
+        self.call_of.constants = shapes.constants_of(self.s.model, arguments)
         told = self.told_shapes(arguments, list(arguments))
         warn_of_fixed(self.s.model, arguments, told, "torch.export.export opens it, with dynamic_shapes")
         return shapes.names_of_sizes(self.s.model, arguments, told)

@@ -9,6 +9,7 @@ from torch.utils import _pytree
 
 from . import axes
 from .programs import names_in
+from .verification import OPEN_NUMBERS
 from .versions import children_of, open_size, static_size
 
 
@@ -143,14 +144,14 @@ def sizes_in(told):
 
 def of_axes(arguments, named_axes, input_names):
     """dynamic_axes as dynamic_shapes, and the names that inputs have in them: the caller's, then those of forward's parameters, `d.0`, `d.key` and
-    `d.field` for parts of one."""
+    `d.field` for parts of one. Numbers that are not open, texts and None are constants of a program: no name is for them."""
     names, used = iter(input_names), set()
 
     def leaf(value, told, path):
         parts, spec = _pytree.tree_flatten(value)
         if spec.type is not None:
             return mapped_parts(iter(parts), spec, lambda part, path: leaf(part, None, path), path)
-        name = path if value is None else next(names, path)
+        name = next(names, path) if isinstance(value, (torch.Tensor, *OPEN_NUMBERS)) else path
         used.add(name)
         if name not in named_axes or not isinstance(value, torch.Tensor):
             return None
@@ -196,11 +197,33 @@ def stays_open(size):
     return size is not None and not isinstance(size, int) and size is not static_size()
 
 
-def inputs_of(program):
-    """The nodes of a program that are its caller's inputs."""
+def inputs_with_specs(program):
+    """[(node, InputSpec)] of what a program's caller gives."""
     user = torch.export.graph_signature.InputKind.USER_INPUT
     placeholders = [n for n in program.graph.nodes if n.op == "placeholder"]
-    return [n for n, s in zip(placeholders, program.graph_signature.input_specs) if s.kind == user]
+    return [(n, s) for n, s in zip(placeholders, program.graph_signature.input_specs) if s.kind == user]
+
+
+def inputs_of(program):
+    """The nodes of a program that are its caller's inputs."""
+    return [n for n, _ in inputs_with_specs(program)]
+
+
+def constants_of(program, arguments):
+    """{number of a leaf: (path, value)}: the arguments that torch.export has made constants, counted as calls.Call counts leaves, which are
+    tensors and numbers: forward(k, a) exported with 3 for k has {0: ("k", 3)}."""
+    specs = [spec.arg for _, spec in inputs_with_specs(program)]
+    found = [(path, arg) for (path, _, _), arg in zip(leaves_of(arguments, None), specs) if not is_nothing(arg)]
+    return {i: (path, arg.value) for i, (path, arg) in enumerate(found) if is_constant(arg)}
+
+
+def is_constant(arg):
+    return isinstance(arg, torch.export.graph_signature.ConstantArgument)
+
+
+def is_nothing(arg):
+    """Texts and None are no inputs in any model."""
+    return is_constant(arg) and (arg.value is None or isinstance(arg.value, str))
 
 
 def arguments_of_program(program):

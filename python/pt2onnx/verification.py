@@ -7,6 +7,7 @@ import torch
 
 from .versions import QUANTIZED
 
+OPEN_NUMBERS = tuple(getattr(torch, name) for name in ("SymInt", "SymFloat", "SymBool") if hasattr(torch, name))     # in a program of torch.export
 NAMED_BY_USE = re.compile(r"^onnx::\w+?_(?=\d+$)")
 
 
@@ -58,7 +59,7 @@ def leaves_in(value):
     """Tensors, arrays and numbers of a result, or of what is given, in order; text and None are no inputs and outputs."""
     if value is None or isinstance(value, str):
         return []
-    if isinstance(value, (torch.Tensor, bool, int, float)) or type(value).__module__ == "numpy":
+    if isinstance(value, (torch.Tensor, bool, int, float, *OPEN_NUMBERS)) or type(value).__module__ == "numpy":
         return [value]
     if isinstance(value, dict):
         value = value.values()

@@ -352,6 +352,47 @@ def test_open_numbers():
         pytest.skip("this torch opens sizes of tensors alone")
     assert sizes(model) == {"x": ["n", 3], "k": []}
     agrees(model, Scaled(), ROWS[:2], 5)
+    made = torch.export.export(Scaled(), (ROWS, 3), dynamic_shapes=({0: torch.export.Dim("a")}, torch.export.Dim.DYNAMIC))
+    result = pt2onnx.export(made, (ROWS, 3), input_names=["rows", "times"], dynamic_axes={"rows": {0: "n"}}, verify=True)
+    assert sizes(result.model_proto) == {"rows": ["n", 3], "times": []}
+    torch.testing.assert_close(result(ROWS, 5)[0], ROWS * 5)
+
+
+class Line(torch.nn.Module):
+    def forward(self, k, a, b):
+        return a * k - b
+
+
+class Chosen(torch.nn.Module):
+    def forward(self, q, flag=False, m=None):
+        return q.sum(0) + m.sum(0) * (2 if flag else 1)
+
+
+def program_of(model, args):
+    """With its tensors' first sizes open."""
+    rows = [{0: torch.export.Dim.DYNAMIC} if isinstance(a, torch.Tensor) and a.dim() else None for a in args]
+    return torch.export.export(model, args, dynamic_shapes=tuple(rows))
+
+
+@pytest.mark.parametrize("make", [lambda net, args: net, program_of], ids=["module", "program"])
+def test_numbers_are_constants_of_a_program(make):
+    """torch.export makes them so: the model has no inputs for them."""
+    k, a, b = 3, torch.tensor(5), torch.tensor(7)
+    result = pt2onnx.export(make(Line(), (k, a, b)), (k, a, b), dynamo=True, verify=True)
+    assert result.input_names == ["a", "b"] and result(k, a, b)[0] == result(b=b, k=k, a=a)[0] == 8
+    for other in 4, 3.0, a:
+        with pytest.raises(ValueError, match="the argument k is the constant 3 in the model"):
+            result(other, a, b)
+    chosen = (ROWS, True, ROWS)
+    assert pt2onnx.export(make(Chosen(), chosen), chosen, dynamo=True, verify=True).input_names == ["q", "m"]
+
+
+@pytest.mark.parametrize("make", [lambda net, args: net, program_of], ids=["module", "program"])
+@pytest.mark.parametrize("flag", [True, "yes", None])
+def test_names_of_inputs_behind_a_constant(make, flag):
+    args = ROWS, flag, torch.randn(5, 3)
+    model = program(make(Chosen(), args), args, input_names=["x", "y"], dynamic_axes={"x": {0: "n"}, "y": {0: "m"}})
+    assert sizes(model) == {"x": ["n", 3], "y": ["m", 3]}
 
 
 class Bag:
