@@ -2,6 +2,8 @@
 import inspect
 import reprlib
 
+from torch.utils import _pytree
+
 from .verification import flat, leaves_in
 
 MISSING = inspect.Parameter.empty
@@ -65,9 +67,24 @@ def in_order(name, value, example):
         if not isinstance(value, dict) or set(value) != set(example):
             raise TypeError("the argument %s was exported as a dict with the keys %s" % (name, ", ".join(map(str, example)) or "none"))
         return {key: in_order("%s[%r]" % (name, key), value[key], item) for key, item in example.items()}
-    if type(value) in (tuple, list) and isinstance(example, (tuple, list)) and len(value) == len(example):
+    if type(value) is type(example) and type(value) in _pytree.SUPPORTED_NODES:
+        value, example = parts_as_in(name, value, example), parts_of(example)[0]
+    if isinstance(value, (tuple, list)) and isinstance(example, (tuple, list)) and len(value) == len(example):
         return [in_order("%s[%d]" % (name, i), item, known) for i, (item, known) in enumerate(zip(value, example))]
     return value
+
+
+def parts_of(container):
+    """(its parts, what is the same in each such container) of one that the user has registered: of a dataclass the names of its fields."""
+    parts, context = _pytree.SUPPORTED_NODES[type(container)].flatten_fn(container)
+    return list(parts), context
+
+
+def parts_as_in(name, value, example):
+    (parts, context), (_, wanted) = parts_of(value), parts_of(example)
+    if context != wanted:
+        raise TypeError("the argument %s was exported as a %s with other parts" % (name, type(example).__name__))
+    return parts
 
 
 def of_signature(signature, positional, named):

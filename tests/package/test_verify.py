@@ -1,4 +1,6 @@
 """verify=True and report=True."""
+import collections
+import dataclasses
 from typing import Dict, List, Optional, Tuple
 
 import onnx
@@ -81,6 +83,45 @@ def test_a_dict_is_given_to_a_result_by_its_keys(make, options):
     for wrong in {"a": a, "c": b}, {"a": a}, [a, b]:
         with pytest.raises(TypeError, match="the argument d was exported as a dict with the keys a, b"):
             result(wrong, k)
+
+
+Pair = collections.namedtuple("Pair", "left right")
+
+
+@dataclasses.dataclass
+class State:
+    by_name: Dict[str, torch.Tensor]
+    now: torch.Tensor = None
+    before: torch.Tensor = None
+
+
+if TORCH_2:
+    torch.export.register_dataclass(State)
+
+
+class OfPair(torch.nn.Module):
+    def forward(self, pair):
+        by_name, now = pair if isinstance(pair, Pair) else (pair.by_name, pair.now)
+        return by_name["z"] - by_name["q"] * now
+
+
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("make", [Pair, State][:1 + TORCH_2])
+def test_a_dict_inside_of_a_container_goes_by_its_keys_too(make, options):
+    z, q, k = ROWS, ROWS + 1, ROWS + 3
+    result = pt2onnx.export(OfPair(), (make({"z": z, "q": q}, k),), **options)
+    torch.testing.assert_close(result(make({"q": q, "z": z}, k))[0], z - q * k)
+    with pytest.raises(TypeError, match=r"was exported as a dict with the keys z, q"):
+        result(make({"z": z, "a": q}, k))
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no register_dataclass")
+@pytest.mark.parametrize("options", ROADS)
+def test_the_fields_of_a_dataclass_are_those_of_the_export(options):
+    by_name = {"z": ROWS, "q": ROWS + 1}
+    result = pt2onnx.export(OfPair(), (State(by_name, ROWS),), **options)
+    with pytest.raises(TypeError, match="the argument pair was exported as a State with other parts"):
+        result(State(by_name, before=ROWS))
 
 
 def test_a_default_of_forward_is_the_results_too():
