@@ -2,6 +2,7 @@
 
 torch.export takes its own Dims and hints and names every dynamic size by itself (s77). The names that the caller has written, of a Dim
 or as a text, stand in the model."""
+import contextlib
 import inspect
 
 import torch
@@ -166,7 +167,8 @@ def exported(model, example, arguments, shapes):
     told = without_names(arguments, shapes) if shapes else None
 
     def program_of(example):
-        return torch.export.export(model, *example, strict=False, dynamic_shapes=told)
+        with attributes_kept(example):
+            return torch.export.export(model, *example, strict=False, dynamic_shapes=told)
     larger = without_ones(example, arguments, shapes) if shapes else None
     if larger is not None:
         try:
@@ -174,6 +176,19 @@ def exported(model, example, arguments, shapes):
         except Exception:                               # the size has to be 1, or something else is wrong: the caller's own example tells it
             pass
     return program_of(example)
+
+
+@contextlib.contextmanager
+def attributes_kept(example):
+    """torch.export marks the tensors of its example with the sizes that are to stay open. Where it then refuses the program, the marks would stay, and
+    hold in the next export."""
+    held = [(vars(t), dict(vars(t))) for t in _pytree.tree_leaves(example) if isinstance(t, torch.Tensor)]
+    try:
+        yield
+    finally:
+        for attributes, before in held:
+            attributes.clear()
+            attributes.update(before)
 
 
 def without_ones(example, arguments, shapes):

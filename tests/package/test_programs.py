@@ -334,6 +334,20 @@ def test_names_go_with_the_arguments_in_any_order():
     assert sizes(model) == {"p": ["others", 3], "q": ["rows", 3]} and names(model.graph.output) == ["output.0", "output.1"]
 
 
+@pytest.mark.parametrize("options", [
+    {"dynamic_shapes": {"input": {1: "k"}}},
+    {"input_names": ["x"], "dynamic_axes": {"x": {1: "k"}}, "dynamo": True},
+])
+def test_sizes_that_torch_export_refuses_leave_the_tensor_as_it_was(options):
+    """It marks the example's tensors, and would take the marks for the next export's."""
+    net, x = torch.nn.Linear(4, 5), torch.randn(3, 4)
+    x.note = "kept"
+    with pytest.raises(Exception, match="k|dynamic|constraint"):
+        pt2onnx.export(net, (x,), **options)
+    assert vars(x) == {"note": "kept"}
+    program(net, (x,), verify=True)
+
+
 def test_collections_of_shapes():
     found = torch.export.ShapesCollection()
     x, y = ROWS + 1, ROWS + 2
