@@ -51,6 +51,7 @@ class Export:
     def __init__(self, settings):
         self.s, self.notes, self.text, self.borrowed, self.program = settings, [], "", set(), None
         self.told = []                                  # notes of the trace, in front of those of C
+        self.weights = {}                               # {name: tensor}: those that are inputs of the model
 
     # ---- the frame ----
 
@@ -224,6 +225,7 @@ class Export:
         self.warn_of_keys(known, record.input_names + s.output_names)
         self.output_axes(known, s.output_names)
         self.example_names = record.input_names
+        self.weights = {} if s.export_params else dict(zip(record.weight_names, weights.values()))
         fields = self.fields(symbolics, record)
         fields.update(rename_outputs=s.output_names, keep_inputs=record.kept_names)
         try:
@@ -470,9 +472,8 @@ class Export:
             self.positional, self.named = self.s.model.example_inputs
         try:
             inputs, names = self.call_of.inputs(self.positional, self.named), self.example_names
-            if not self.s.export_params and names is not None:
-                weights = dict(named_tensors(self.s.model))
-                inputs, names = [*inputs, *map(array_of, weights.values())], [*names, *weights]
+            if self.weights:
+                inputs, names = [*inputs, *map(array_of, self.weights.values())], [*names, *self.weights]
             return verify(path, names, inputs, self.run_torch, self.s.rtol, self.s.atol, not self.s.keep_io_types)
         except ImportError as e:
             raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e

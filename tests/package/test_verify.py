@@ -124,6 +124,28 @@ def test_the_fields_of_a_dataclass_are_those_of_the_export(options):
         result(State(by_name, before=ROWS))
 
 
+class Two(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = torch.nn.Linear(3, 4)
+
+    def forward(self, x):
+        return self.l(x)
+
+    def other(self, x):
+        return self.l(x) * 2
+
+
+@pytest.mark.parametrize("model, names, want", [
+    (Two(), ["x", "W", "B"], ["x", "W", "B"]),
+    (Two().other, ["x"], ["x", "l.weight", "l.bias"]),
+    (Two().other, ["x", "", "B"], ["x", "l.weight", "B"]),
+])
+def test_weights_that_are_inputs_are_verified_by_their_names(model, names, want):
+    result = pt2onnx.export(model, (ROWS,), input_names=names, export_params=False, verify=True)
+    assert result.verification.ok and result.input_names == want
+
+
 def test_a_default_of_forward_is_the_results_too():
     result = pt2onnx.export(Difference(), (ROWS, ROWS, 2.0))
     torch.testing.assert_close(result(ROWS, ROWS)[0], ROWS - ROWS)
