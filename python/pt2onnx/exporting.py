@@ -200,7 +200,8 @@ class Export:
         self.positional, self.named = args, keywords
         self.call_of = of_signature(signature_of(s.model), args, keywords)
         with self.mode(s.model), results_seen(model, self.check_result):    # gradients as the caller has it: some modules take other ways without
-            graph, weights, scopes = trace(model, everything, counted=s.names == "1.13" or s.functions is not None)
+            graph, weights, scopes, updates = trace(model, everything, counted=s.names == "1.13" or s.functions is not None)
+        self.told += [(DROPPED, "the update of %s: every run starts from the value in the file" % name) for name in updates]
         given_up = set()
         while not self.try_trace(path, graph, weights, scopes, given_up):
             pass

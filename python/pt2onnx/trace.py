@@ -11,7 +11,7 @@ from . import _capi
 from .arguments import plain, prefix_of
 from .axes import SizeNames, names_by_axis
 from .contents import inputs_with_contents
-from .turns import later, tensors_kept
+from .turns import later, places_of_tensors, tensors_kept
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 from .writes import name_lookup
 
@@ -61,8 +61,8 @@ def last_name(path):
 
 
 def trace(model, args, counted=False):
-    """The raw graph; the weights that its last inputs are, by name; the scopes of nodes that have lost theirs (inlined). Module paths
-    become scopes of its nodes; counted: path@number of the call."""
+    """The raw graph; the weights that its last inputs are, by name; the scopes of nodes that have lost theirs (inlined); the names of state that
+    forward updates without a word in the graph. Module paths become scopes of its nodes; counted: path@number of the call."""
     prefix = prefix_of(model)
     paths = {m: plain(name, prefix) for name, m in model.named_modules() if plain(name, prefix)}
     paths = CountedPaths(paths) if counted else paths
@@ -86,7 +86,7 @@ def trace(model, args, counted=False):
     spread_by_copy(graph)
     torch._C._jit_pass_dce(graph)
     weights = torch.jit._unique_state_dict(model, keep_vars=True)
-    return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes
+    return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes, updates_unseen(model, kept, prefix)
 
 
 @contextlib.contextmanager
@@ -115,6 +115,17 @@ def check_written(written, buffers, prefix):
         if len(sharing) > 1:
             raise RuntimeError("the buffers %s share memory, and forward writes to it: ONNX has no such tensors; make one a copy of the other"
                                % " and ".join(sharing[:2]))
+
+
+def updates_unseen(model, kept, prefix):
+    """The names of state whose update the graph does not show, so that C cannot tell that it is dropped: buffers that forward replaces
+    (`self.n = self.n + 1`), and tensors that it writes to and that are no inputs of the graph, as they are in no state_dict. A plain attribute
+    that is replaced may as well be made anew in each run, as anchors are, and is not told."""
+    saved = {id(t) for t in model.state_dict(keep_vars=True).values()}
+    buffers = {id(t) for t in model.buffers()}
+    updated = {id(t) for t in kept.replaced} & buffers | {id(t) for t in kept.written} - saved
+    named = [(path, name, t) for path, m in model.named_modules() for _, name, t in places_of_tensors(m)]
+    return [plain("%s.%s" % (path, name) if path else name, prefix) for path, name, t in named if id(t) in updated]
 
 
 def overlap(a, b):

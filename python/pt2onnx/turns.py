@@ -179,10 +179,11 @@ KEPT_BYTES = 64 << 20                                   # of what is copied befo
 
 
 class Kept:
-    """`written`: the model's tensors that a run has written to; `unseen`: those of them that no operator has written to. Known behind the run."""
+    """`written`: the model's tensors that a run has written to; `unseen`: those of them that no operator has written to; `replaced`: those in whose
+    places it has put others. Known behind the run."""
 
     def __init__(self, model):
-        self.written, self.unseen, self.writes = [], [], writes_of_a_run()
+        self.written, self.unseen, self.replaced, self.writes = [], [], [], writes_of_a_run()
         modules = model.modules() if isinstance(model, torch.nn.Module) else ()
         places = [place for m in modules for place in places_of_tensors(m)]
         copies = copies_of([t for _, _, t in places])
@@ -196,11 +197,16 @@ class Kept:
             with torch.inference_mode(t.is_inference()), torch.no_grad():
                 self.put_back_memory(t, memory, before)
             if isinstance(holder, dict):
-                holder[name] = t
+                self.put_back_entry(holder, name, t)
             elif getattr(holder, name) is not t:
                 setattr(holder, name, t)
             self.held.pop()
         self.writes.put_back()
+
+    def put_back_entry(self, holder, name, t):
+        if holder.get(name) is not t:
+            self.replaced.append(t)
+            holder[name] = t
 
     def put_back_memory(self, t, memory, before):
         moved = memory is not None and memory.data_ptr() != t.data_ptr() and not (memory.shape == t.shape and same(memory, t))
@@ -211,6 +217,7 @@ class Kept:
             self.unseen.append(t)
         if changed:
             t.copy_(before)
+        if changed or memory is not None and before is None and self.writes.has(t):
             self.written.append(t)
 
 

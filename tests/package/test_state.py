@@ -1,6 +1,7 @@
 """What a forward changes as an export runs it: the model, and the model's file, begin with what was there before."""
 import json
 import random
+import warnings
 
 import numpy
 import onnx
@@ -62,6 +63,69 @@ def test_buffers_are_as_before(make, options):
         assert torch.equal(b, values[name])
         assert b is buffers[name] or isinstance(net, torch.jit.ScriptModule)
     numpy.testing.assert_array_equal(run(models[0], ROWS)[0], net(ROWS))
+
+
+class Unsaved(InPlace):
+    """Its buffer is in no state_dict."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(1), persistent=False)
+
+
+class UnsavedReplaced(Unsaved):
+    def forward(self, x, *, k=2):
+        self.n = self.n + k
+        return x + self.n
+
+
+class Anchors(torch.nn.Module):
+    """What it makes anew in each run is no state."""
+
+    def __init__(self):
+        super().__init__()
+        self.anchors = torch.zeros(1)
+
+    def forward(self, x):
+        self.anchors = torch.arange(x.shape[1])
+        return x + self.anchors
+
+
+def updates_told(net, args=(ROWS,), **options):
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        notes = pt2onnx.export(net, args, **options).notes
+    texts = [str(w.message) for w in told if str(w.message).startswith("dropped: ")]
+    names = [text.split()[3].rstrip(":") for _, text in notes if text.startswith("the update of ")]
+    assert len(texts) == (1 if names else 0) and all("the model changes %s as it runs" % ", ".join(names) in text for text in texts)
+    return names
+
+
+@pytest.mark.parametrize("options", ROADS)
+@pytest.mark.parametrize("make", [InPlace, Replaced, Unsaved, UnsavedReplaced])
+def test_updates_of_buffers_are_told(make, options):
+    assert updates_told(make(), **options) == ["n"]
+    if not options or make in (InPlace, Unsaved):       # torch.export has nothing of a buffer that a part of the model replaces
+        assert updates_told(torch.nn.Sequential(torch.nn.Identity(), make()), **options) == ["1.n"]
+
+
+@pytest.mark.parametrize("options", ROADS)
+def test_caches_that_are_made_in_each_run_are_not_told(options):
+    try:
+        assert updates_told(Anchors(), **options) == []
+    except ValueError as e:
+        assert options and "assigned during export" in str(e)
+
+
+def test_updates_of_large_buffers_are_told(monkeypatch):
+    monkeypatch.setattr("pt2onnx.turns.KEPT_BYTES", 0)
+    assert updates_told(Unsaved()) == ["n"]
+
+
+def test_updates_of_plain_attributes_are_told():
+    """What is written to in place is there before the run and behind it."""
+    assert updates_told(Attribute()) == ["n"]
+    assert updates_told(UnsavedReplaced(), (ROWS, {"k": torch.ones(1)})) == ["n"]
 
 
 @pytest.mark.filterwarnings("ignore")
