@@ -13,6 +13,12 @@ LISTS_OF_NUMBERS = {"List[int]": "int64", "List[float]": "float64", "List[bool]"
 NUMBERS = {bool: "bool[]", int: "int64[]", float: "float64[]"}
 
 
+def type_of(parameter):
+    """The text of its type, which is T for an Optional[T]: an example that is not None has this type."""
+    text = parameter.type.annotation_str
+    return text[len("Optional["):-1] if text.startswith("Optional[") else text
+
+
 def save(model, path):
     """With torch.onnx's words, too, for a call of a Python function, which TorchScript does not save."""
     try:
@@ -69,7 +75,7 @@ def call_of(model, args, named):
     """How the finished model is called. args, named: as divided gives them."""
     parameters = parameters_of(model)
     return Call([p.name for p in parameters if not p.kwarg_only], {p.name: p.default_value for p in parameters if p.has_default_value()}, args, named,
-                [p.name for p in parameters if p.type.annotation_str in LISTS_OF_NUMBERS])
+                [p.name for p in parameters if type_of(p) in LISTS_OF_NUMBERS])
 
 
 # ---- inputs ----
@@ -82,14 +88,15 @@ class Inputs:
         """known: {input: {axis: name}}; names: the caller's, in order."""
         self.specs, self.names, self.kept = [], [], []
         self.known, self.wished, self.count, self.size_names = known, names, 0, axes.SizeNames()
-        self.types = {p.name: p.type.annotation_str for p in parameters_of(model)}
+        self.types = {p.name: type_of(p) for p in parameters_of(model)}
         pairs = list(zip(self.types, args)) + list(named.items())
         contents = with_contents(model, args, known)
         for name, value in pairs:
             if self.is_sequence(name, value):
                 self.sequence(name, value, name in contents)
                 continue
-            value = tuple(value) if self.types[name].startswith("Tuple[") else value       # of a named tuple the program has no names
+            if isinstance(value, tuple) and self.types[name].startswith("Tuple["):
+                value = tuple(value)                    # of a named tuple the program has no names
             for path, leaf in leaves(value, name):
                 self.leaf(path, leaf, name in contents)
         self.specs += [] if isinstance(model, torch.jit.ScriptModule) else defaults_of(model, [name for name, _ in pairs])

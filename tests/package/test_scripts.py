@@ -4,6 +4,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 import pytest
 import torch
 
+import pt2onnx
 from helpers import agrees, checked, exported, names
 
 ROWS = torch.randn(2, 3)
@@ -34,6 +35,26 @@ class Pair(NamedTuple):
 class Named(torch.nn.Module):
     def forward(self, pair: Pair):
         return pair.p - pair.q
+
+
+class MaybeUnnamed(torch.nn.Module):
+    def forward(self, pair: Optional[Tuple[torch.Tensor, torch.Tensor]] = None):
+        return torch.zeros(2, 3) if pair is None else pair[0] - pair[1]
+
+
+class MaybeInts(torch.nn.Module):
+    def forward(self, x, items: Optional[List[int]] = None):
+        return x if items is None else x * items[0] + items[1]
+
+
+class MaybeFloats(torch.nn.Module):
+    def forward(self, x, items: Optional[List[float]] = None):
+        return x if items is None else x * items[0] + items[1]
+
+
+class MaybeBools(torch.nn.Module):
+    def forward(self, x, items: Optional[List[bool]] = None):
+        return x if items is None else x * (2 if items[0] else 3) + (1 if items[1] else 4)
 
 
 class Unnamed(torch.nn.Module):
@@ -68,9 +89,20 @@ def test_a_dict_that_forward_takes():
         assert names(checked(scripted(Keys), args, verify=True).graph.input) == ["d.a", "d.b"]
 
 
-@pytest.mark.parametrize("cls, want", [(Named, ["pair.p", "pair.q"]), (Unnamed, ["pair.0", "pair.1"])])
+@pytest.mark.parametrize("cls, want", [(Named, ["pair.p", "pair.q"]), (Unnamed, ["pair.0", "pair.1"]), (MaybeUnnamed, ["pair.0", "pair.1"])])
 def test_a_named_tuple(cls, want):
     assert names(checked(scripted(cls), (Pair(ROWS, ROWS + 1),), verify=True).graph.input) == want
+
+
+@pytest.mark.parametrize("cls, first, second", [(MaybeInts, [1, 2], [4, 5]), (MaybeFloats, [1.5, 2.0], [4.0, 5.5]), (MaybeBools, [True, False], [False, True])])
+@pytest.mark.parametrize("given", [[], ["p", "q"]])
+def test_a_list_of_numbers_that_may_be_none(cls, first, second, given):
+    """It is one input, as one that may not be None is."""
+    net = scripted(cls)
+    result = pt2onnx.export(net, (ROWS, first), input_names=given, verify=True)
+    assert result.input_names == (given or ["x", "items"])
+    torch.testing.assert_close(result(ROWS, second)[0], net(ROWS, second))
+    assert pt2onnx.export(net, (ROWS, None), verify=True).input_names == ["x"]
 
 
 def test_keyword_only_arguments():
