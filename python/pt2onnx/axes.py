@@ -47,7 +47,8 @@ def checked(dynamic_axes):
 
 
 def spelled(name):
-    """A name as SPECs of inputs can say it."""
+    """A name as SPECs of inputs can say it, which is in ASCII: other letters are their numbers, so that 高 and 宽 stay two names."""
+    name = re.sub(r"[^\x00-\x7f]", lambda letter: "_%x" % ord(letter.group()), name)
     name = re.sub(r"\W", "_", name)
     return "_" + name if name[:1].isdigit() else name
 

@@ -348,9 +348,11 @@ class Export:
         return found if known else None
 
     def axes_of_files(self):
+        """Of outputs, with the names spelled as those of inputs are."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")             # said once already
-            return axes.checked(self.s.dynamic_axes)
+            known = axes.checked(self.s.dynamic_axes)
+        return {name: {axis: axes.spelled(text) for axis, text in named.items()} for name, named in known.items()}
 
     # ---- what all roads share ----
 

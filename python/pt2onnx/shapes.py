@@ -273,8 +273,8 @@ def named(size, told):
     """(torch.export's symbol, the caller's name): a Dim has one, a text is one, 2*n is the size that n is told of."""
     if hasattr(told, "root") and isinstance(size, torch.SymInt):
         symbols = size.node.expr.free_symbols
-        return str(*symbols) if len(symbols) == 1 else "", told.root.__name__
-    return str(size), axes.spelled(told) if isinstance(told, str) else getattr(told, "__name__", "")
+        return str(*symbols) if len(symbols) == 1 else "", axes.spelled(told.root.__name__)
+    return str(size), axes.spelled(told if isinstance(told, str) else getattr(told, "__name__", ""))
 
 
 def fixed_sizes(program, arguments, shapes):

@@ -467,6 +467,22 @@ class TestPrograms:
             program(self.made(), (), dynamic_axes={"other": {0: "n"}})
 
 
+@pytest.mark.parametrize("name, want", [("größe", "gr_f6_dfe"), ("batch size", "batch_size"), ("2n", "_2n"), ("n²", "n_b2"), ("高", "_9ad8")])
+def test_names_of_sizes_are_spelled_alike_everywhere(name, want):
+    """As SPECs of inputs can say them; those of outputs are the same ones."""
+    axes = {"x": {0: name}, "out": {0: name}}
+    for options in {"dynamic_axes": axes}, {"dynamic_shapes": {"x": {0: name}, "y": None}, "dynamic_axes": {"out": {0: name}}}:
+        model = program(Both(), (ROWS, ROWS), input_names=["x", "y"], output_names=["out"], **options)
+        assert sizes(model)["x"] == dims(model.graph.output[0]) == [want, 3]
+    made = TestPrograms().made()
+    model = program(made, (), input_names=["x"], output_names=["out"], dynamic_axes=axes)
+    assert sizes(model)["x"] == dims(model.graph.output[0]) == [want, 3]
+
+
+def test_dims_may_have_names_of_other_letters():
+    assert sizes(program(Both(), (ROWS, ROWS), dynamic_shapes={"x": {0: torch.export.Dim("größe")}, "y": None}))["x"] == ["gr_f6_dfe", 3]
+
+
 def test_dynamic_axes_name_the_sizes_of_a_program_too():
     model = program(Both(), (ROWS, ROWS), input_names=["p", "q"], output_names=["r", "s"],
                     dynamic_axes={"p": {0: "n"}, "q": {-1: "m"}, "r": {0: "k"}})

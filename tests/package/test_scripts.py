@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import pt2onnx
-from helpers import agrees, checked, exported, names
+from helpers import agrees, checked, dims, exported, names
 
 ROWS = torch.randn(2, 3)
 
@@ -103,6 +103,12 @@ def test_a_list_of_numbers_that_may_be_none(cls, first, second, given):
     assert result.input_names == (given or ["x", "items"])
     torch.testing.assert_close(result(ROWS, second)[0], net(ROWS, second))
     assert pt2onnx.export(net, (ROWS, None), verify=True).input_names == ["x"]
+
+
+@pytest.mark.parametrize("name, want", [("größe", "gr_f6_dfe"), ("batch size", "batch_size")])
+def test_names_of_sizes_are_spelled_alike_everywhere(name, want):
+    model = checked(scripted(Steps), (ROWS,), input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: name}, "y": {0: name}})
+    assert dims(model.graph.input[0]) == dims(model.graph.output[0]) == [want, 3]
 
 
 def test_keyword_only_arguments():
