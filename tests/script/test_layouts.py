@@ -1,10 +1,12 @@
 """Whether `contiguous` gives a tensor itself or a copy: a write to what it gives tells. As in PyTorch, or refused."""
+from typing import Dict, List, Optional
+
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Tensor, nn
 
-from scripted import flat, oracle, same
+from scripted import flat, in_torch, oracle, same, save
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 torch.manual_seed(0)
@@ -225,3 +227,131 @@ class Expanded(nn.Module):
 
 def test_strides_of_added_axes(tmp_path):
     same(Expanded(), tmp_path, [[torch.rand(3, 4)]], "-i", "x:float32[3,4]")
+
+
+def as_torch_or_refused(module, tmp_path, runs, *options):
+    """Each run gives what it gives in torch, or the program is refused. What the conversion said."""
+    path, out = save(module, tmp_path), tmp_path / "model.onnx"
+    done = oracle.convert(path, out, *options)
+    assert done.returncode in (0, 1), done.stderr
+    if done.returncode == 0:
+        oracle.run(out, in_torch(path, runs))
+    return done.stderr
+
+
+SQUARE = ("-i", "x:float32[N,N]", "-i", "n:int64[]")
+
+
+def square_runs(*counts):
+    return [(torch.arange(float(size * size)).view(size, size) + 1, torch.tensor(n)) for size in (2, 3) for n in counts]
+
+
+class AskedBehindALoop(nn.Module):
+    def forward(self, x, n):
+        h = x.clone()
+        for i in range(int(n)):
+            h = h.t() * 1
+        return h.is_contiguous()
+
+
+class StridedBehindALoop(nn.Module):
+    def forward(self, x, n):
+        h = x.clone()
+        for i in range(int(n)):
+            h = h.t() * 1
+        return h.as_strided((2,), (1,), 1)
+
+
+class StridesBehindALoop(nn.Module):
+    def forward(self, x, n):
+        h = x.clone()
+        for i in range(int(n)):
+            h = h.t() * 1
+        return h.stride(0)
+
+
+class WrittenBehindALoop(nn.Module):
+    def forward(self, x, n):
+        h = x.clone()
+        for i in range(int(n)):
+            h = h.t()
+        y = h.reshape(-1)
+        y.add_(1)
+        return h * 1
+
+
+class WrittenInALoop(nn.Module):
+    def forward(self, x, n):
+        h = x.clone()
+        s = torch.zeros_like(x)
+        for i in range(int(n)):
+            y = h.flatten()
+            y.add_(1)
+            s = s + h
+            h = h.t() * 1
+        return s
+
+
+class InATuple(nn.Module):
+    def forward(self, x, n):
+        pair = (x.clone(), x + 1)
+        for i in range(int(n)):
+            pair = (pair[1].t() * 1, pair[0])
+        return pair[0].is_contiguous(), pair[1].is_contiguous()
+
+
+class NoneBeforeALoop(nn.Module):
+    def forward(self, x, n):
+        h: Optional[Tensor] = None
+        for i in range(int(n)):
+            h = x.t() * 2
+        if h is None:
+            return x
+        y = h.view(-1) if h.is_contiguous() else h.reshape(-1)
+        y.add_(1)
+        return h * 1
+
+
+class InALoopInALoop(nn.Module):
+    def forward(self, x, n):
+        h = x.clone()
+        s = torch.zeros_like(x)
+        for i in range(int(n)):
+            for k in range(int(n)):
+                y = h.reshape(-1)
+                y.add_(1)
+                s = s + h
+                h = h.t() * 1
+        return s
+
+
+@pytest.mark.parametrize("module", [AskedBehindALoop, StridedBehindALoop, StridesBehindALoop, WrittenBehindALoop, WrittenInALoop, InATuple, NoneBeforeALoop, InALoopInALoop])
+def test_the_order_that_an_iteration_leaves_is_not_guessed(module, tmp_path):
+    as_torch_or_refused(module(), tmp_path, square_runs(0, 1, 2, 3), *SQUARE)
+
+
+class TurnedInALoop(nn.Module):
+    """Nothing hangs on the order in which h lies."""
+    def forward(self, x, n):
+        h = x.clone()
+        for i in range(int(n)):
+            h = h.t() * 2
+        return h.reshape(-1), h.flatten() + 1
+
+
+class InOrderInALoop(nn.Module):
+    """h is in order before and behind each iteration."""
+    def forward(self, x, n):
+        h = x.clone()
+        for i in range(int(n)):
+            y = h.reshape(-1)
+            y.add_(1)
+            h = (h.t() * 2).contiguous()
+        y = h.flatten()
+        y.mul_(3)
+        return h * 1, h.is_contiguous()
+
+
+@pytest.mark.parametrize("module", [TurnedInALoop, InOrderInALoop])
+def test_a_loop_that_leaves_no_question_of_order(module, tmp_path):
+    same(module(), tmp_path, square_runs(0, 1, 2, 3), *SQUARE)

@@ -111,7 +111,8 @@ static Value rebuild_tensor(Loop *l, Leaf *leaf, Ox now)
     if (!tensor_set_kind(l->g->up, t, leaf->tensor))
         return fail(cx, E_UNSUPPORTED, "a loop that sets a quantised tensor of 4 bits"),
                val_poison();
-    t->contiguous = tensor_contiguous(cx, leaf->tensor) == YES ? YES : UNKNOWN;
+    bool in_order = !leaf->loose && tensor_contiguous(cx, leaf->tensor) == YES;
+    t->contiguous = in_order ? YES : UNKNOWN;
     maybe_the_same(cx, t, leaf->tensor, l->opened);
     if (leaf->alias) /* what the iteration before has left */
         maybe_the_same(cx, t, leaf->alias, UINT64_MAX);

@@ -420,6 +420,14 @@ static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *nex
 
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
 
+/* Was the iteration given something contiguous in the leaf's place, and leaves what is not surely
+ * so? Then the next one finds that: `h = h.t()` asks for one more run. */
+static void match_layout(Loop *l, Leaf *leaf, bool was_loose, bool loose)
+{
+    if (loose && !was_loose)
+        leaf->loose = l->again = true;
+}
+
 static bool match_tensor(Loop *l, Tensor *before, Value v, size_t *next)
 {
     if (v.tag != V_TENSOR)
@@ -431,6 +439,8 @@ static bool match_tensor(Loop *l, Tensor *before, Value v, size_t *next)
                                    "before it: dequantize it in the loop"));
     Leaf *leaf = &l->leaves.at[(*next)++];
     set_alias(l, leaf, v.t);
+    bool was_loose = leaf->loose || (leaf->fed && leaf->fed->contiguous != YES);
+    match_layout(l, leaf, was_loose, tensor_contiguous(l->ev->cx, v.t) != YES);
     return widen(l, leaf, tensor_read(l->g, v.t));
 }
 

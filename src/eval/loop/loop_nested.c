@@ -35,7 +35,7 @@ typedef struct LeafFound {
     DType dtype;
     int rank;
     uint32_t open;
-    bool ragged, counts, natural;
+    bool ragged, loose, counts, natural;
     int64_t step;
 } LeafFound;
 
@@ -200,8 +200,14 @@ static bool at_way(const Loop *l, const Found *f, Carried *k)
 
 static LeafFound leaf_found(const Leaf *leaf)
 {
-    LeafFound f = { leaf->form,           leaf->dtype,  leaf->rank,    0,
-                    leaf_is_ragged(leaf), leaf->counts, leaf->natural, leaf->step };
+    LeafFound f = { .form = leaf->form,
+                    .dtype = leaf->dtype,
+                    .rank = leaf->rank,
+                    .ragged = leaf_is_ragged(leaf),
+                    .loose = leaf->loose,
+                    .counts = leaf->counts,
+                    .natural = leaf->natural,
+                    .step = leaf->step };
     for (int i = 0; i < leaf->rank; i++)
         f.open |= (uint32_t)!leaf->dim[i] << i;
     return f;
@@ -367,6 +373,7 @@ static bool suppose_leaves(Loop *l, const Carried *k, const Found *f)
             for (int axis = 0; axis < leaf->rank; axis++)
                 if (f->leaf[i].open >> axis & 1)
                     leaf->dim[axis] = NULL;
+            leaf->loose = f->leaf[i].loose;
         }
     if (same && f->n == 1 && loop_begins_natural(l, k)) {
         Leaf *leaf = &l->leaves.at[k->first];
