@@ -355,3 +355,144 @@ class InOrderInALoop(nn.Module):
 @pytest.mark.parametrize("module", [TurnedInALoop, InOrderInALoop])
 def test_a_loop_that_leaves_no_question_of_order(module, tmp_path):
     same(module(), tmp_path, square_runs(0, 1, 2, 3), *SQUARE)
+
+
+class ChosenByANumber(nn.Module):
+    def forward(self, x, n):
+        l = [(x + 1).t(), (x + 2).t(), (x + 3).t(), x + 4]
+        it = l[int(n)]
+        y = it.reshape(-1)
+        y.add_(100)
+        return it * 1, y
+
+
+class ChosenByAString(nn.Module):
+    def forward(self, x, n):
+        d = {"a": (x + 1).t(), "b": x + 2}
+        s = "a" if bool(n > 1) else "b"
+        return d[s].is_contiguous()
+
+
+class FilledByALoop(nn.Module):
+    def forward(self, x, n):
+        l: List[Tensor] = []
+        h = x * 1
+        for i in range(int(n) + 1):
+            l.append(h)
+            h = h.t() * 2
+        return l[int(n)].is_contiguous()
+
+
+class ReadWhereItIsFilled(nn.Module):
+    def forward(self, x, n):
+        l = [x * 1]
+        c = 0
+        for i in range(int(n)):
+            c += int(l[i].is_contiguous())
+            l.append(l[i].t() * 2)
+        return c
+
+
+class FilledInALoopInALoop(nn.Module):
+    def forward(self, x, n):
+        l = [x * 1]
+        c = 0
+        for i in range(int(n)):
+            for k in range(int(n)):
+                c += int(l[-1].is_contiguous())
+                l.append(l[-1].t() * 2)
+        return c
+
+
+class InPairs(nn.Module):
+    def forward(self, x, n):
+        l = [(x * 1, 0)]
+        for i in range(int(n)):
+            l.append((x.t() * 2, i))
+        return l[-1][0].is_contiguous()
+
+
+class InInnerLists(nn.Module):
+    def forward(self, x, n):
+        l = [[x * 1]]
+        for i in range(int(n)):
+            l.append([x.t() + k for k in range(i)] + [x])
+        return l[-1][0].is_contiguous()
+
+
+class PutInTheList(nn.Module):
+    def forward(self, x, n):
+        l = [x + i for i in range(int(n) + 1)]
+        l[0] = x.t() * 1
+        return l[0].is_contiguous()
+
+
+class JoinedAndCut(nn.Module):
+    def forward(self, x, n):
+        l = [x + i for i in range(int(n) + 1)] + [(x * 2).t()]
+        return l[1:][-1].is_contiguous()
+
+
+class FilledInABranch(nn.Module):
+    def forward(self, x, n):
+        l = [x * 1]
+        if bool(n > 1):
+            l.append(x.t() * 1)
+        return l[-1].is_contiguous()
+
+
+class PoppedFromTheList(nn.Module):
+    def forward(self, x, n):
+        l = [x + i for i in range(int(n) + 1)]
+        l.insert(0, x.t())
+        return l.pop(0).is_contiguous()
+
+
+class PartsOfSeveral(nn.Module):
+    """The last item is one of the parts, or another tensor: which list it is only shows when the model runs."""
+    def forward(self, x, n):
+        l = list(x.unbind(1)) + [x[0]]
+        return l[int(n)].is_contiguous()
+
+
+class PartsInALoop(nn.Module):
+    def forward(self, x, n):
+        parts = x.split(1, 1)
+        c = 0
+        for part in parts:
+            c += int(part.t().is_contiguous()) + int(part.is_contiguous())
+        return c
+
+
+ITEMS = [ChosenByANumber, ChosenByAString, FilledByALoop, ReadWhereItIsFilled, FilledInALoopInALoop, InPairs, InInnerLists, PutInTheList, JoinedAndCut,
+         FilledInABranch, PoppedFromTheList, PartsOfSeveral, PartsInALoop]
+
+
+@pytest.mark.parametrize("module", ITEMS)
+def test_the_order_of_an_item_is_not_guessed(module, tmp_path):
+    as_torch_or_refused(module(), tmp_path, square_runs(0, 1, 2), *SQUARE)
+
+
+class ReadOnly(nn.Module):
+    """Nothing hangs on the order in which the items lie."""
+    def forward(self, x, n):
+        l = [x * 1, x.t()]
+        for i in range(int(n)):
+            l.append(l[i].t() * 2)
+        return l[int(n)].reshape(-1), torch.stack(l).flatten(1), len(l)
+
+
+class InOrder(nn.Module):
+    def forward(self, x, n):
+        l = [x * 1]
+        for i in range(int(n)):
+            l.append(l[i] + 1)
+        it = l[int(n)].clone()
+        y = it.reshape(-1)
+        y.add_(100)
+        return it, l[-1].is_contiguous(), (x + 1, x + 2, x + 3)[int(n)].is_contiguous()
+
+
+@pytest.mark.parametrize("module", [ReadOnly, InOrder])
+def test_items_that_leave_no_question_of_order(module, tmp_path):
+    same(module(), tmp_path, square_runs(0, 1, 2), *SQUARE)

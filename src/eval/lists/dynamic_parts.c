@@ -54,6 +54,7 @@ static bool in_list(const Cut *c, ItemType item, const PartsOf *of, Ox whole, Va
         s->parts_of = mem_copy(cx, of, sizeof *of);
     if (!c->copies)
         tensor_maybe_shared(cx, c->t, s->memory, why_shared(cx));
+    s->loose = c->axis > 0 || tensor_contiguous(cx, c->t) != YES;
     *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, "Tensor")) };
     list_stack(cx, out->list, s);
     return !ctx_failed(cx);

@@ -87,6 +87,14 @@ static void tie_containers(Ctx *cx, Tensor *memory, Value v, Tie *tie)
         fail(cx, E_LIMIT, "an item of a list holds others more than %d levels deep", WALK_LEVELS);
 }
 
+/* Notes that t is an item of s, or in one. Which item it is may only show when the model runs, so
+ * that an item lies in memory as t does, or as another one. */
+static void track_tensor(Ctx *cx, Stacked *s, Tensor *t)
+{
+    tensor_holds(cx, s->memory, t, why_shared(cx));
+    s->loose = s->loose || tensor_contiguous(cx, t) != YES;
+}
+
 static void track_parts(Ctx *cx, Stacked *s, Value v)
 {
     Values part;
@@ -99,26 +107,30 @@ static void track_parts(Ctx *cx, Stacked *s, Value v)
 static void track_list(Ctx *cx, Stacked *s, List *l)
 {
     tie_containers(cx, s->memory, (Value){ .tag = V_LIST, .list = l }, tensor_holds);
-    if (l->stacked)
+    if (l->stacked) {
         tensor_holds(cx, s->memory, l->stacked->memory, why_shared(cx));
+        s->loose = s->loose || l->stacked->loose;
+    }
     for (int64_t i = 0; i < l->n; i++)
         if (l->at[i].v.tag == V_TENSOR)
-            tensor_holds(cx, s->memory, l->at[i].v.t, why_shared(cx));
+            track_tensor(cx, s, l->at[i].v.t);
 }
 
+/* See stacked.h. An item with parts is noted part by part, in the columns. */
 void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *part)
 {
     for (int64_t i = 0; i < n; i++) {
         if (s->column)
             track_parts(cx, s, at[i]);
         else if (at[i].tag == V_TENSOR)
-            tensor_holds(cx, s->memory, at[i].t, why_shared(cx));
+            track_tensor(cx, s, at[i].t);
         else if (at[i].tag == V_LIST)
             track_list(cx, s, at[i].list);
     }
     if (!part)
         return;
     tensor_holds(cx, s->memory, part->memory, why_shared(cx));
+    s->loose = s->loose || part->loose;
     if (!s->column)
         return;
     for (size_t i = 0; i < s->item.parts->n; i++)
@@ -486,6 +498,7 @@ static bool inner_list(Eval *ev, Stacked *s, Ox whole, Value *out)
     of.type = type_tensor(cx, ox_dtype(whole), ox_rank(whole) - 1, whole->type->dim + 1);
     *out = (Value){ .tag = V_LIST, .list = list_new(cx, 0, str_of(cx, of.elem)) };
     list_stack(cx, out->list, stacked_new(cx, of, whole));
+    out->list->stacked->loose = s->loose;
     tensor_maybe_shared(cx, container_mark(cx, *out), s->memory, why_shared(cx));
     if (!strcmp(of.elem, "Tensor"))
         tensor_maybe_shared(cx, out->list->stacked->memory, s->memory, why_shared(cx));
@@ -507,8 +520,10 @@ static bool item_at(Eval *ev, Stacked *s, Dim i, Value *out)
     if (s->item.of)
         return inner_list(ev, s, item, out);
     *out = strcmp(s->item.elem, "Tensor") ? val_number_of(ev->g, item) : val_tensor(cx, item);
-    if (out->tag == V_TENSOR)
+    if (out->tag == V_TENSOR) {
         tensor_maybe_shared(cx, out->t, s->memory, why_shared(cx));
+        out->t->contiguous = s->loose ? UNKNOWN : YES;
+    }
     return !ctx_failed(cx);
 }
 

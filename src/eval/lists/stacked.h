@@ -24,6 +24,7 @@ typedef struct Stacked {
     Tensor *memory; /* an alias of the items: invalid once an item is written under another name */
     bool looked;
     bool empty;                     /* surely without items */
+    bool loose;                     /* an item, or a tensor in one, is not surely contiguous */
     const struct PartsOf *parts_of; /* the items are views of this tensor; else NULL */
     struct Stacked *
         *column; /* with item.parts: a list for each part, which has whole, from and last */
@@ -50,7 +51,7 @@ MUST_USE bool stacked_is_readable(Eval *ev, const Stacked *s);
 /* n items, all of type `item`, in ev->g. NULL after an error. */
 Stacked *stacked_of(Eval *ev, const Value *at, int64_t n, ItemType item);
 /* Notes that s holds these n items, and those of `part` (may be NULL): a write to one of them
- * makes s invalid. */
+ * makes s invalid, and an item of s may lie in memory as one of them does. */
 void stacked_holds(Ctx *cx, Stacked *s, const Value *at, int64_t n, Stacked *part);
 /* A concrete or stacked list as a stacked one; NULL after an error. */
 Stacked *stacked_list(Eval *ev, const List *l, ItemType item);

@@ -139,6 +139,7 @@ static Stacked *rebuild_column(Loop *l, Leaf *leaf, bool behind)
     stacked_holds(cx, s, NULL, 0, leaf->before);
     if (leaf->after)
         stacked_holds(cx, s, NULL, 0, leaf->after);
+    s->loose = s->loose || leaf->loose;
     if (!behind)
         leaf->in = s;
     return s;

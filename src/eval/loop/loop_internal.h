@@ -22,7 +22,8 @@ typedef struct Leaf {
     Tensor *fed; /* TENSOR: what the body gets */
     bool other;  /* TENSOR: surely older than the iteration, or another variable's */
     bool tied;   /* TENSOR: a run began with it as an alias of what an iteration leaves */
-    bool loose;  /* TENSOR: an iteration leaves one that is not surely contiguous */
+    bool loose;  /* TENSOR, LIST: an iteration leaves one, or an item, that is not surely
+                    contiguous */
     Stacked *before, *in, *after; /* LIST: before the loop, as an iteration finds it and leaves it.
                                      dim[0]: the length */
     Stacked *list_in,

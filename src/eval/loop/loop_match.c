@@ -248,6 +248,15 @@ static void look_for_aliases(Loop *l)
     }
 }
 
+/* Was the iteration given something contiguous in the leaf's place, and leaves what is not surely
+ * so? Then the next one finds that: `h = h.t()` asks for one more run, and so does
+ * `l.append(l[i].t())`. */
+static void match_layout(Loop *l, Leaf *leaf, bool was_loose, bool loose)
+{
+    if (loose && !was_loose)
+        leaf->loose = l->again = true;
+}
+
 /* See loop_internal.h. A list seems to be only appended to, and a tensor to have no other name, as
  * long as no other name has been matched, so this is found out last. */
 bool loop_look_again(Loop *l)
@@ -261,6 +270,8 @@ bool loop_look_again(Loop *l)
             leaf->item = NULL;
             ok = widen(l, leaf, stacked_whole(l->ev, leaf->after));
         }
+        if (leaf->after && !leaf->dead && !leaf->item)
+            match_layout(l, leaf, leaf->loose || leaf->in->loose, leaf->after->loose);
     }
     return ok;
 }
@@ -419,14 +430,6 @@ static bool match_option(Loop *l, Carried *k, Value *place, Value v, size_t *nex
 }
 
 static bool match_dict(Loop *l, Carried *k, Dict *before, Dict *v, size_t *next);
-
-/* Was the iteration given something contiguous in the leaf's place, and leaves what is not surely
- * so? Then the next one finds that: `h = h.t()` asks for one more run. */
-static void match_layout(Loop *l, Leaf *leaf, bool was_loose, bool loose)
-{
-    if (loose && !was_loose)
-        leaf->loose = l->again = true;
-}
 
 static bool match_tensor(Loop *l, Tensor *before, Value v, size_t *next)
 {
