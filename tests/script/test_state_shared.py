@@ -368,3 +368,123 @@ class WrittenAndSmaller(Keeps):
 @pytest.mark.parametrize("model, why", [(OtherKeys, "another dict after a run, with other keys"), (WrittenAndSmaller, "the model needs it to be")])
 def test_what_is_refused(model, why, tmp_path):
     assert why in refused(model(), tmp_path, *ROWS)
+
+
+class Turns(nn.Module):
+    """What a run leaves lies in another order than what the file holds."""
+    none: Optional[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.arange(9.).view(3, 3))
+        self.l = [torch.arange(9.).view(3, 3)]
+        self.d = {"a": torch.arange(9.).view(3, 3)}
+        self.none = None
+
+
+class TurnsAndAsks(Turns):
+    def forward(self, x):
+        r = self.b.is_contiguous()
+        self.b = (self.b + 1).t()
+        return r
+
+
+class TurnsAndReads(Turns):
+    def forward(self, x):
+        q = self.b.as_strided((3,), (1,), 0) * 1
+        self.b = (self.b + 1).t()
+        return q
+
+
+class TurnsAndWrites(Turns):
+    def forward(self, x):
+        h = self.b * 1
+        y = h.reshape(-1)
+        y.add_(1)
+        self.b = (self.b + 1).t()
+        return h * 1
+
+
+class TurnsUnlooked(Turns):
+    def forward(self, x):
+        r = self.b.is_contiguous()
+        self.b = torch.mm(x.t(), x).t()
+        return r
+
+
+class TurnsAnItem(Turns):
+    def forward(self, x):
+        r = self.l[0].is_contiguous()
+        self.l[0] = self.l[0].t() + 1
+        return r
+
+
+class TurnsAValue(Turns):
+    def forward(self, x):
+        r = self.d["a"].is_contiguous()
+        self.d["a"] = self.d["a"].t() + 1
+        return r
+
+
+class TurnsWhatGrows(Turns):
+    def forward(self, x):
+        r = self.l[-1].is_contiguous()
+        self.l.append(self.l[-1].t() + 1)
+        return r
+
+
+class TurnsWhatIsNone(Turns):
+    def forward(self, x):
+        none = self.none
+        r = True
+        if none is not None:
+            r = none.is_contiguous()
+        self.none = torch.mm(x.t(), x).t()
+        return r
+
+
+class TurnsBack(Turns):
+    """The file holds a tensor that lies in another order, and a run leaves one that lies in order."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.arange(9.).view(3, 3).t())
+
+    def forward(self, x):
+        r = self.b.is_contiguous()
+        self.b = (self.b + 1).contiguous()
+        return r
+
+
+@pytest.mark.parametrize("model", [TurnsAndAsks, TurnsAndReads, TurnsAndWrites, TurnsUnlooked, TurnsAnItem, TurnsAValue, TurnsWhatGrows, TurnsWhatIsNone,
+                                   TurnsBack])
+def test_the_order_that_a_run_leaves_is_not_guessed(model, tmp_path):
+    path = save(model(), tmp_path)
+    if oracle.convert(path, tmp_path / "model.onnx", *ROWS).returncode == 0:
+        with torch.jit.optimized_execution(False):
+            steps(path, tmp_path, rows(3, 3, 3), ROWS)
+
+
+class TurnsAndComputes(Turns):
+    """Nothing hangs on the order."""
+    def forward(self, x):
+        y = torch.mm(x, self.b).reshape(-1) + self.l[0].flatten()[0] + self.d["a"].sum()
+        self.b = (self.b + 1).t()
+        self.l[0] = self.l[0].t() * 2
+        self.d["a"] = self.d["a"].t() - 1
+        return y
+
+
+class LiesAsInTheFile(TurnsBack):
+    """Each run leaves what lies as the file's tensor, in another order than that of its axes."""
+    def forward(self, x):
+        r = self.b.is_contiguous()
+        q = self.b.stride(0)
+        self.b = self.b + 1
+        self.l[0] = self.l[0] * 2
+        return q, r, self.l[0].is_contiguous()
+
+
+@pytest.mark.parametrize("model", [TurnsAndComputes, LiesAsInTheFile])
+def test_state_that_leaves_no_question_of_order(model, tmp_path):
+    with torch.jit.optimized_execution(False):
+        steps(save(model(), tmp_path), tmp_path, rows(3, 3, 3), ROWS)

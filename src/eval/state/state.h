@@ -71,8 +71,9 @@ typedef struct State {
 } State;
 
 /* Beside the axes in the set of facts_state. ANY_SIGN: an int that may be negative. UNLOOKED:
- * state whose value before the run nothing reads. */
-enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29 };
+ * state whose value before the run nothing reads. LOOSE: a tensor, or items of a list, of which it
+ * is not known how they lie in memory, as a run may leave that otherwise than the file has it. */
+enum { ANY_SIGN = 1 << 30, UNLOOKED = 1 << 29, LOOSE = 1 << 28 };
 
 Str state_child(Ctx *cx, Str parent, const char *child); /* NAME.child */
 const char *attr_name(const Obj *o, int64_t i);          /* the name of slot i; "?": it has none */

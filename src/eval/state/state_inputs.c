@@ -46,6 +46,22 @@ static Value feed_number(Eval *ev, Value v, Ox in, Str name)
     return v.tag == V_INT ? feed_int(ev, in, name, v.i) : val_number_of(ev->g, in);
 }
 
+/* Is it not known how the tensors of this state lie in memory before a run? */
+static bool state_is_loose(Ctx *cx, Str name)
+{
+    const uint32_t *known = facts_state(cx, name);
+    return known && *known & LOOSE;
+}
+
+/* t is state: it lies in memory as the file has it, or as the run before has left it. */
+static void feed_layout(Ctx *cx, Tensor *t, Str name)
+{
+    if (!state_is_loose(cx, name))
+        return;
+    t->contiguous = UNKNOWN;
+    t->stride = NULL;
+}
+
 /* v with inputs in place of the numbers in it that are state. Tensors get theirs through their
  * storages. */
 static Value feed_numbers(Eval *ev, Value v, Str name)
@@ -56,6 +72,8 @@ static Value feed_numbers(Eval *ev, Value v, Str name)
         Ox in = facts_state(ev->cx, name) ? feed(ev, name, carry_ox(ev->g, v)) : NULL;
         return in ? feed_number(ev, v, in, name) : v;
     }
+    if (v.tag == V_TENSOR)
+        feed_layout(ev->cx, v.t, v.t->st->name ? v.t->st->name : name);
     if (v.tag != V_TUPLE)
         return v;
     Value made = val_tuple(ev->cx, v.tuple->at, v.tuple->n);
@@ -96,7 +114,11 @@ static Value feed_zeros(Eval *ev, const StateShape *shape)
     Ox in = feed(ev, shape->name, unread);
     if (!in)
         in = unread;
-    return shape->items == STATE_NUMBER ? number_fed(ev, in) : val_tensor(ev->cx, in);
+    if (shape->items == STATE_NUMBER)
+        return number_fed(ev, in);
+    Value v = val_tensor(ev->cx, in);
+    feed_layout(ev->cx, v.t, shape->name);
+    return v;
 }
 
 static Value feed_shape(Eval *ev, Str name)
@@ -184,6 +206,15 @@ static const char *elem_of(const StateShape *shape)
     return shape->dtype == DT_BOOL ? "bool" : "int";
 }
 
+/* Is an item not surely contiguous, one of the file or one that a run leaves? */
+static bool list_is_loose(Ctx *cx, const List *l, Str name)
+{
+    bool loose = state_is_loose(cx, name);
+    for (int64_t i = 0; !loose && i < l->n; i++)
+        loose = l->at[i].v.tag == V_TENSOR && tensor_contiguous(cx, l->at[i].v.t) != YES;
+    return loose;
+}
+
 /* A list whose length a run changes is one tensor, an input. */
 static void feed_list(Eval *ev, List *l, Str name)
 {
@@ -198,8 +229,11 @@ static void feed_list(Eval *ev, List *l, Str name)
                       .type = type_tensor(cx, shape->dtype, shape->rank, dim) };
     const Const *file = list_in_file(ev, l, item);
     Ox in = file ? feed(ev, name, ox_const(ev->g, file)) : NULL;
-    if (in)
-        list_stack(cx, l, stacked_new(cx, item, in));
+    if (!in)
+        return;
+    Stacked *fed = stacked_new(cx, item, in);
+    fed->loose = list_is_loose(cx, l, name);
+    list_stack(cx, l, fed);
 }
 
 void state_input_storages(Eval *ev, size_t from)

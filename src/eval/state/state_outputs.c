@@ -223,9 +223,39 @@ static bool leave_replaced_dict(Eval *ev, const Dict *before, Dict *after, Str n
     return ok;
 }
 
-/* The run has left a tensor in place of another one. */
-static bool leave_tensor(Eval *ev, const Tensor *before, Tensor *after, Str name, SourceId at)
+/* Is it taken to be known how the input of this state lies in memory? */
+static bool layout_is_fed(const Eval *ev, Str name)
 {
+    const uint32_t *known = facts_state(ev->cx, name);
+    return map_find(&ev->state->fed, name) && known && !(*known & LOOSE);
+}
+
+/* A run leaves this state otherwise in memory than it was taken to lie: the next evaluation takes
+ * nothing for known of that. */
+static bool learn_loose(Eval *ev, Str name)
+{
+    ev->state->restart = true;
+    return facts_add_state(ev->cx, name, LOOSE);
+}
+
+/* Do two tensors surely lie in memory alike: both in order, or with the same strides? */
+static bool same_layout(Ctx *cx, Tensor *a, Tensor *b)
+{
+    Dim of_a[MAX_RANK], of_b[MAX_RANK];
+    if (tensor_contiguous(cx, a) == YES && tensor_contiguous(cx, b) == YES)
+        return true;
+    bool same = tensor_type(a)->rank == tensor_type(b)->rank && tensor_strides(cx, a, of_a) &&
+        tensor_strides(cx, b, of_b);
+    for (int i = 0; same && i < tensor_type(a)->rank; i++)
+        same = dim_eq(cx, of_a[i], of_b[i]) == YES;
+    return same;
+}
+
+/* The run has left a tensor in place of another one. */
+static bool leave_tensor(Eval *ev, Tensor *before, Tensor *after, Str name, SourceId at)
+{
+    if (layout_is_fed(ev, name) && !same_layout(ev->cx, before, after))
+        return learn_loose(ev, name);
     State *s = ev->state;
     const Ox in = map_get(&s->fed, name);
     Left l = { name, after->st, before->st, in && before->st->now != in, at };
@@ -322,7 +352,10 @@ static bool leave_list(Eval *ev, const List *before, const List *after, Str name
         if (!map_find(&ev->state->fed, name) && !(*facts_state(cx, name) & UNLOOKED))
             return cannot_grow(ev, at, name, "its items in the file are state of their own");
         Stacked *s = stacked_list(ev, after, item);
-        return s && leave(ev, name, stacked_whole(ev, s), at);
+        Ox whole = s ? stacked_whole(ev, s) : POISON;
+        if (ox_ok(whole) && s->loose && layout_is_fed(ev, name))
+            return learn_loose(ev, name);
+        return s && leave(ev, name, whole, at);
     }
     StateShape shape = { .name = name,
                          .items = strcmp(item.elem, "Tensor") ? STATE_NUMBERS : STATE_TENSORS,
