@@ -390,8 +390,8 @@ static int by_age(const void *a, const void *b)
     int64_t n;
     Dim x = *(const Dim *)a;
     Dim y = *(const Dim *)b;
-    bool x_last = dim_known(x, &n);
-    bool y_last = dim_known(y, &n);
+    bool x_last = dim_constant(x, &n);
+    bool y_last = dim_constant(y, &n);
     return x_last != y_last ? x_last - y_last : (x->id > y->id) - (x->id < y->id);
 }
 
