@@ -23,10 +23,9 @@
 enum { FEW = 20, MANY = 80 };
 /* Of work at MANY by that at FEW: sorting, and tables that double. With the square it would be 16,
  * less what is the same for any number of calls. MOST_APART: once a size is replaced by another
- * expression, what was learnt of all sizes is looked at again (docs/limits.md, How large);
- * `gradient` of two spacings is at 7.03. */
+ * expression, what was learnt of all sizes is looked at again (docs/limits.md, How large). */
 #define MOST       5.2
-#define MOST_APART 7.5
+#define MOST_APART 7.0
 
 typedef struct Repeated {
     Ctx *cx;
