@@ -19,7 +19,7 @@ from . import _capi, axes, programs, registry, scripts, shapes
 from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copied, divided, has_structure, leaves, named_tensors, plain, prefix_of,
                         signature_of, told_apart)
 from .calls import Call, of_signature
-from .files import WEIGHTS, texts_of, type_fields
+from .files import WEIGHTS, in_a_file, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import page_beside, render
 from .results import Folder, Result
@@ -68,11 +68,8 @@ class Export:
             return self.give(path, folder)
 
     def output_path(self):
-        """The caller's path, None for a file or nothing. "-", which is standard output to C, is a file of that name, as to torch.onnx."""
-        if not isinstance(self.s.f, (str, bytes, os.PathLike)):
-            return None
-        path = os.fsdecode(self.s.f)
-        return os.path.join(os.curdir, path) if path == "-" else path
+        """The caller's path, None for a file or nothing."""
+        return in_a_file(os.fsdecode(self.s.f)) if isinstance(self.s.f, (str, bytes, os.PathLike)) else None
 
     def check_output(self):
         """What cannot be written to is told before the work."""

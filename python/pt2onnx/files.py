@@ -39,6 +39,11 @@ def type_fields(weights_type, keep_io_types, float32, weights_block, fuse):
     return dict(weights_type=TYPES[weights_type], change_io_types=not keep_io_types, float32=texts_of("float32", float32), weights_block=weights_block or 0, fuse=fuse)
 
 
+def in_a_file(path):
+    """A path for C, to which "-" is standard output: here it is a file of that name, as to torch.onnx."""
+    return os.path.join(os.curdir, path) if path == "-" else path
+
+
 def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval", weights="auto", target="ort", keep_weights=False,
             state="io", dynamic=False, check_crc=False, rules=(), unknown="refuse", limits=(), on_note=print_note,
             weights_type=None, keep_io_types=True, float32=(), weights_block=None, fuse=False):
@@ -62,7 +67,7 @@ def convert(model, out=None, *, opset=18, inputs=(), output_names=(), mode="eval
                   **type_fields(weights_type, keep_io_types, float32, weights_block, fuse))
     try:
         with held():
-            _capi.convert(model, out, _capi.Options(**fields))
+            _capi.convert(model, in_a_file(out), _capi.Options(**fields))
     except _capi.ConversionError as e:
         if not e.inputs:
             raise

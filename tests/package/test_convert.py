@@ -24,6 +24,12 @@ def test_paths_of_any_kind(saved, tmp_path):
         pt2onnx.convert(saved, str(tmp_path / "c\0d.onnx"))
 
 
+def test_a_hyphen_is_a_file_of_that_name(saved, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    assert pt2onnx.convert(saved, "-", on_note=None) == "-"
+    assert sorted(os.listdir()) == ["-", "net.pt"] and capfd.readouterr().out == ""
+
+
 @pytest.mark.parametrize("options", [{"inputs": "input:float32[N,4]"}, {"output_names": "y"}, {"rules": "a.rules"}, {"limits": "steps=9"}, {"inputs": {"input": "float32"}}])
 def test_a_list_is_not_one_text(saved, options):
     with pytest.raises(TypeError, match="%s is a list of texts, not" % next(iter(options))):
