@@ -64,6 +64,8 @@ class Result:
                 set_external_data(tensor, name + ".data")
         with tempfile.TemporaryDirectory(prefix="pt2onnx-", dir=place) as folder:
             onnx.save(model, os.path.join(folder, name))
+            if external and os.path.exists(os.path.join(folder, name + ".data")):       # which onnx makes for this user alone
+                shutil.copymode(os.path.join(folder, name), os.path.join(folder, name + ".data"))
             for made in sorted(os.listdir(folder), reverse=True):       # the weights first
                 os.replace(os.path.join(folder, made), os.path.join(place, made))
 

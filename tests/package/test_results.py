@@ -60,6 +60,16 @@ def test_weights_go_beside_whatever_the_current_folder_has(here):
     agrees_in_file("sub/c.onnx")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_whoever_may_read_the_model_may_read_its_weights(here):
+    before = os.umask(0o022)
+    try:
+        pt2onnx.export(NET, (ROWS,)).save("a.onnx", external_data=True)
+    finally:
+        os.umask(before)
+    assert [oct(os.stat(name).st_mode & 0o777) for name in ("a.onnx", "a.onnx.data")] == [oct(0o644)] * 2
+
+
 @of_a_path
 def test_external_data_false_writes_one_file(here):
     result = pt2onnx.export(NET, (ROWS,), "a.onnx", dynamo=True, external_data=True)
