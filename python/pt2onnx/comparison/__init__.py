@@ -40,7 +40,9 @@ def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, ti
     args, kwargs = arguments_of(model, as_tuple(args), kwargs)
     say = progress or (lambda text: None)
     if f is not None:
-        return compared(model, args, kwargs, f, names, float64, times, say)
+        found = compared(model, args, kwargs, f, names, float64, times, say)
+        found.in_training = isinstance(model, torch.nn.Module) and any(m.training for m in model.modules())
+        return found
     say("exporting")
     exporting = Export(bind((model, args, None), dict(export, kwargs=kwargs or None)))
     made = exporting.run()                              # its file lives as long as it does

@@ -6,6 +6,7 @@ from .prints import difference
 GROWTH = 12                             # lines of how the error grows
 MODULES = 40
 SHOWN = 4                               # elements of either value
+IN_TRAINING = "torch ran in training mode (dropout, statistics of the batch), which a file seldom has: model.eval() is the mode that exports take by default"
 
 
 def short(line):
@@ -71,10 +72,11 @@ class Place:
 
 class Comparison:
     """What compare() gives. `ok`; `why`: "same", "part", "optimiser", "float32" or "unknown"; `first`: the Place, or None; `outputs`;
-    `growth`: [(node, module, line, error, relative)] from the first place on; `modules`: {name: [error, seconds in torch, in ONNX Runtime]}."""
+    `growth`: [(node, module, line, error, relative)] from the first place on; `modules`: {name: [error, seconds in torch, in ONNX Runtime]};
+    `in_training`: did torch run a module in training mode against a file that it was given?"""
 
     def __init__(self, path, outputs, match, level, torch_seconds, onnx_seconds):
-        self.path, self.outputs, self.level = path, outputs, level
+        self.path, self.outputs, self.level, self.in_training = path, outputs, level, False
         self.ok = all(o.ok for o in outputs)
         self.first = Place(match, match.first) if match.first else None
         self.growth = list(grown(match)) if match.first else []
@@ -106,9 +108,14 @@ class Comparison:
                 "float32": "It is float32 itself: torch in float64 differs from torch in float32 as much.",
                 "unknown": "An output differs, but every node that leads to it agrees with torch."}[self.why]
 
+    @property
+    def hint(self):
+        """What may be the reason, outside of the model, or nothing."""
+        return IN_TRAINING if self.in_training and not self.ok else ""
+
     def __str__(self):
         parts = ["%s: %s" % (self.path, self.verdict), "\n".join("  %s" % o for o in self.outputs),
-                 "  %d of %d values are also torch's" % (self.confirmed, self.nodes)]
+                 "  %d of %d values are also torch's" % (self.confirmed, self.nodes), self.hint and "  " + self.hint]
         if self.first and self.why != "same":
             parts += ["the first place where they part", indented(self.first)]
             if len(self.growth) > 1:

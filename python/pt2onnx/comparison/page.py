@@ -16,7 +16,7 @@ svg { width: 100%; height: auto; } circle { fill: currentColor; opacity: .6; } .
 
 def page(c):
     """The page of a Comparison, as text."""
-    parts = ["<h1>%s</h1>" % escaped(c.verdict), "<p>%s</p>" % escaped(c.path), block("\n".join(map(str, c.outputs)))]
+    parts = ["<h1>%s</h1>" % escaped(c.verdict), "<p>%s</p>" % escaped(c.path), c.hint and "<p>%s</p>" % escaped(c.hint), block("\n".join(map(str, c.outputs)))]
     if c.first and c.why != "same":
         parts += ["<h2>The first place where they part</h2>", block(c.first)]
     parts += ["<h2>The error along the model</h2>", plot(c), "<h2>Modules</h2>", modules(c)]
