@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+from typing import List, Optional
 
 import numpy
 import onnx
@@ -392,6 +393,31 @@ def test_the_model_is_as_before():
 
 def test_complex_outputs_are_pairs_of_floats():
     assert pt2onnx.compare(lambda x: torch.fft.fft(x), (X,), times=False).ok
+
+
+class Several(torch.nn.Module):
+    """Outputs that are no single tensors in front of one that is."""
+
+    def forward(self, x, n: int, o: Optional[torch.Tensor]):
+        items: List[torch.Tensor] = []
+        for i in range(n):
+            items.append(x * i)
+        return "a text", items, n * 2, o, x + 1
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_outputs_are_those_of_torch_whatever_stands_in_front_of_them(tmp_path):
+    path = str(tmp_path / "net.onnx")
+    net, args = torch.jit.script(Several()), (torch.randn(2, 3), 3, None)
+    pt2onnx.export(net, args, path)
+    found = pt2onnx.compare(net, args, path, times=False)
+    assert found.why == "same" and [o.output for o in found.outputs] == ["output.1"] * 3 + ["output.2", "output.4"]
+    model = onnx.load(path)
+    loop = next(n for n in model.graph.node if n.op_type == "Loop")
+    next(n for n in loop.attribute[0].g.node if n.op_type == "Mul").op_type = "Add"
+    onnx.save(model, path)
+    found = pt2onnx.compare(net, args, path, times=False)
+    assert found.why == "part" and {o.output for o in found.outputs if not o.ok} == {"output.1"}
 
 
 def test_what_is_no_model_is_named(tmp_path):

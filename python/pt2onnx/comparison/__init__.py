@@ -70,12 +70,12 @@ def compared(model, args, kwargs, path, names, float64, times, say):
     plain = runner.run()
     say("ONNX Runtime, its default session")
     fused = runner.run(onnx_run.LEVELS[-1][1])
-    outputs = errors_of_outputs(want, wide, plain, fused, values)
+    outputs = errors_of_outputs(want, wide, plain, fused)
     match = Match(runner, Table(values))
     for name, print_ in runner.prints(told_of(say, len(runner.nodes))):
         match.add(name, print_)
-    match.part({o.name for o in outputs if not o.plain_agrees})
-    level = level_that_parts(runner, outputs, plain) if any(o.optimiser for o in outputs) else None
+    match.part({o.output for o in outputs if not o.plain_agrees})
+    level = level_that_parts(runner, outputs) if any(o.optimiser for o in outputs) else None
     seconds = (torch_run.timed(model, args, kwargs), runner.seconds()) if times else (None, None)
     return Comparison(path, outputs, match, level, *seconds)
 
@@ -101,26 +101,23 @@ def in_float64(model, args, kwargs, values):
     if [(v.name, v.print.shape) for v in again] == [(v.name, v.print.shape) for v in values]:
         for v, w in zip(values, again):
             v.noise = float(difference(v.print.sample, w.print.sample))
-    return torch_run.outputs_of(wide)
+    return wide
 
 
-def errors_of_outputs(want, wide, plain, fused, values):
+def errors_of_outputs(want, wide, plain, fused):
     """One OutputError for each output that has a tensor, by position."""
-    noise = {id(v.print): v.noise for v in values}
     found = []
-    tensors = torch_run.outputs_of(want)
-    for n, (name, got) in enumerate(plain.items()):
-        if got is None or n >= len(tensors):
-            continue
-        w = Print(tensors[n])
-        exact = Print(wide[n]) if wide is not None and n < len(wide) else None
+    tensors, doubles = torch_run.outputs_of(want, len(plain)), torch_run.outputs_of(wide, len(plain))
+    for n, ((name, got), tensor) in enumerate(zip(plain.items(), tensors)):
+        w = Print(tensor)
+        exact = Print(doubles[n]) if n < len(doubles) else None
         value = torch_run.Value("output", "", "", w)
         value.noise = float(difference(w.sample, exact.sample)) if exact is not None and exact.count == w.count else None
-        found.append(OutputError(name, w, Print(got), Print(fused[name]), exact, allowed(value), value.noise))
+        found.append(OutputError(name, w, Print(got), Print(fused[name]), allowed(value), value.noise))
     return found
 
 
-def level_that_parts(runner, outputs, plain):
+def level_that_parts(runner, outputs):
     """The lowest level of ONNX Runtime's optimiser at which an output leaves its bounds."""
     for name, level in onnx_run.LEVELS:
         got = runner.run(level)

@@ -1,11 +1,13 @@
 """findings.py - what a comparison has found, as an object and as text."""
 import os
+import re
 
 from .prints import difference
 
 GROWTH = 12                             # lines of how the error grows
 MODULES = 40
 SHOWN = 4                               # elements of either value
+ITEM = re.compile(r"\[\d+\]$")
 IN_TRAINING = "torch ran in training mode (dropout, statistics of the batch), which a file seldom has: model.eval() is the mode that exports take by default"
 
 
@@ -18,10 +20,15 @@ def short(line):
 class OutputError:
     """One output: how far ONNX Runtime is from torch without and with its optimiser, and torch in float32 from itself in float64."""
 
-    def __init__(self, name, want, plain, fused, exact, bound, noise):
+    def __init__(self, name, want, plain, fused, bound, noise):
         self.name, self.want, self.got, self.bound, self.noise = name, want, plain, bound, noise
         self.same_shape = plain.shape == want.shape
         self.plain, self.fused = (float(difference(p.sample, want.sample)) if p.shape == want.shape else float("inf") for p in (plain, fused))
+
+    @property
+    def output(self):
+        """The model's output, which for an item of a sequence is the whole of it."""
+        return ITEM.sub("", self.name)
 
     @property
     def plain_agrees(self):

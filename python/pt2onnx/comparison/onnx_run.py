@@ -13,11 +13,11 @@ import onnx.numpy_helper
 import onnxruntime
 import torch
 
+from ..states import state_outputs
 from .prints import Print
 
 BUDGET = 256 << 20
 FIRST = 64                              # values of the first part
-BITS = {onnx.TensorProto.BFLOAT16: torch.bfloat16, onnx.TensorProto.FLOAT16: torch.float16}
 
 
 class Node:
@@ -82,7 +82,7 @@ def as_torch(value):
     if not value.is_tensor() or "string" in value.data_type():
         return None
     kind = value.element_type() if hasattr(value, "element_type") else None
-    array = value.numpy() if kind not in BITS else value.numpy()
+    array = value.numpy()
     if array.dtype == object or array.dtype.kind in "SU":
         return None
     if kind == onnx.TensorProto.BFLOAT16 and array.dtype == numpy.uint16:
@@ -107,10 +107,20 @@ class Model:
         return [o.name for o in self.proto.graph.output]
 
     def run(self, level=OFF, **more):
-        """{output: tensor or None} of the model as it is."""
+        """{output: tensor} of the model as it is: of a sequence the items, as name[0], and nothing of an empty optional, of a text and of the state that
+        the next run is fed."""
         s = session(self.path, level, **more)
-        names = [o.name for o in s.get_outputs()]
-        return dict(zip(names, [as_torch(v) for v in s.run_with_ort_values(names, self.fed(s))]))
+        after = set(state_outputs(s).values())
+        names = [o.name for o in s.get_outputs() if o.name not in after]
+        found = {}
+        for name, value in zip(names, s.run_with_ort_values(names, self.fed(s))):
+            found.update(self.items(s, name) if value.is_tensor_sequence() else {name: as_torch(value)})
+        return {name: tensor for name, tensor in found.items() if tensor is not None}
+
+    def items(self, s, name):
+        """{name[i]: tensor} of an output that is a sequence: an OrtValue does not give its items away, another run does."""
+        values = s.run([name], {given: value.numpy() for given, value in self.fed(s).items()})[0]
+        return {"%s[%d]" % (name, i): torch.from_numpy(v) for i, v in enumerate(values) if v.dtype.kind in "biufc"}
 
     def fed(self, s):
         return {i.name: self.feeds[i.name] for i in s.get_inputs() if i.name in self.feeds}

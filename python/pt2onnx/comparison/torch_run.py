@@ -38,10 +38,19 @@ def tensors(value):
     return [t for item in value for t in tensors(item)] if isinstance(value, (list, tuple)) else []
 
 
-def outputs_of(result):
-    """The tensors of a result as ONNX has them: a number is one, a complex tensor is pairs of floats."""
-    found = tensors(torch.tensor(result) if isinstance(result, (bool, int, float)) else result)
-    return [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in found]
+def outputs_of(result, count):
+    """The tensors of a result as ONNX has them, a complex one as pairs of floats, and the numbers among them where the model has `count` outputs with
+    these: another exporter may have left them out."""
+    plain, whole = tensors(result), tensors(numbers_as_tensors(result))
+    return [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in (whole if len(whole) == count else plain or whole)]
+
+
+def numbers_as_tensors(value):
+    if isinstance(value, dict):
+        return [numbers_as_tensors(item) for item in value.values()]
+    if isinstance(value, (list, tuple)):
+        return [numbers_as_tensors(item) for item in value]
+    return torch.tensor(value) if isinstance(value, (bool, int, float)) else value
 
 
 def line_of_the_user():
