@@ -420,17 +420,21 @@ static void stack(List *l, struct Stacked *s)
     l->n = l->cap = l->front = 0;
 }
 
-/* The aliases of l become invalid, and theirs; not those in `seen`. */
-static void invalidate_lists(Ctx *cx, const List *l, Map *seen)
+/* The aliases of l become invalid, and theirs. */
+static void invalidate_lists(Ctx *cx, List *l)
 {
-    for (const struct ListAlias *p = l->aliases; p; p = p->next) {
-        if (map_find(seen, p->other))
-            continue;
-        map_put(cx, seen, p->other, NULL);
-        log_list(cx, p->other);
-        stack(p->other, p->invalid);
-        invalidate_lists(cx, p->other, seen);
-    }
+    Map met = { 0 };
+    VEC(List *) found = { 0 };
+    map_put(cx, &met, l, NULL);
+    vec_push(cx, &found, l);
+    for (size_t i = 0; i < found.n; i++)
+        for (const struct ListAlias *p = found.at[i]->aliases; p; p = p->next) {
+            if (!map_add(cx, &met, p->other, NULL))
+                continue;
+            log_list(cx, p->other);
+            stack(p->other, p->invalid);
+            vec_push(cx, &found, p->other);
+        }
 }
 
 /* Before each write. */
@@ -438,11 +442,8 @@ static void touch_list(Ctx *cx, List *l)
 {
     log_list(cx, l);
     touch_mark(cx, l->mark);
-    if (!l->aliases)
-        return;
-    Map seen = { 0 };
-    map_put(cx, &seen, l, NULL);
-    invalidate_lists(cx, l, &seen);
+    if (l->aliases)
+        invalidate_lists(cx, l);
 }
 
 static void add_alias(Ctx *cx, List *l, List *other, struct Stacked *invalid)
@@ -700,16 +701,20 @@ void dict_become(Ctx *cx, Dict *d, const Dict *from)
     d->unordered = d->unordered || from->unordered;
 }
 
-/* The aliases of d become invalid, and theirs; not those in `seen`. */
-static void invalidate_dicts(Ctx *cx, const Dict *d, Map *seen)
+/* The aliases of d become invalid, and theirs. */
+static void invalidate_dicts(Ctx *cx, Dict *d)
 {
-    for (const struct DictAlias *p = d->aliases; p; p = p->next) {
-        if (map_find(seen, p->other))
-            continue;
-        map_put(cx, seen, p->other, NULL);
-        dict_invalidate(cx, p->other, p->why);
-        invalidate_dicts(cx, p->other, seen);
-    }
+    Map met = { 0 };
+    VEC(Dict *) found = { 0 };
+    map_put(cx, &met, d, NULL);
+    vec_push(cx, &found, d);
+    for (size_t i = 0; i < found.n; i++)
+        for (const struct DictAlias *p = found.at[i]->aliases; p; p = p->next) {
+            if (!map_add(cx, &met, p->other, NULL))
+                continue;
+            dict_invalidate(cx, p->other, p->why);
+            vec_push(cx, &found, p->other);
+        }
 }
 
 /* Before each write. */
@@ -717,11 +722,8 @@ static void touch_dict(Ctx *cx, Dict *d)
 {
     log_dict(cx, d);
     touch_mark(cx, d->mark);
-    if (!d->aliases)
-        return;
-    Map seen = { 0 };
-    map_put(cx, &seen, d, NULL);
-    invalidate_dicts(cx, d, &seen);
+    if (d->aliases)
+        invalidate_dicts(cx, d);
 }
 
 void dict_maybe_same(Ctx *cx, Dict *a, Dict *b, Str why)
