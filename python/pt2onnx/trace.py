@@ -74,10 +74,11 @@ def trace(model, args, counted=False):
     try:
         with tensors_kept(model) as kept:
             graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
+            changed = set(model.state_dict()) != names
     finally:
         torch.set_autocast_cache_enabled(cached)
         torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = before
-    if set(model.state_dict()) != names:
+    if changed:
         raise RuntimeError("state_dict changed after running the tracer; something weird is happening in your model!")
     check_unseen(kept.unseen, [*model.named_parameters(), *model.named_buffers()], prefix)
     check_written(kept.written, dict(model.named_buffers()), prefix)

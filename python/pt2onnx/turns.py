@@ -4,6 +4,7 @@ An export changes what all of the process sees: torch.onnx's globals, the model'
 So a second thread waits for the first to be done, and whatever ends an export, an exception, a Ctrl-C and one more of them, a fork by
 another thread, all of it is put back. While something is put back, or a callback runs that C has called, Ctrl-C is held and comes
 after it: an exception there would be lost, or lose the rest."""
+import collections
 import contextlib
 import os
 import random
@@ -176,6 +177,7 @@ def put_back_mode(module, training):
 # ---- what forward may write to or replace ----
 
 KEPT_BYTES = 64 << 20                                   # of what is copied before the run, in case that something writes to it which no mode sees
+CONTAINERS = (dict, list, set, collections.deque)
 
 
 class Kept:
@@ -184,29 +186,28 @@ class Kept:
 
     def __init__(self, model):
         self.written, self.unseen, self.replaced, self.writes = [], [], [], writes_of_a_run()
-        modules = model.modules() if isinstance(model, torch.nn.Module) else ()
+        modules = list(model.modules()) if isinstance(model, torch.nn.Module) else []
         places = [place for m in modules for place in places_of_tensors(m)]
         copies = copies_of([t for _, _, t in places])
         self.held = [(holder, name, t, t.data if is_plain(t) else None, copies.get(id(t))) for holder, name, t in places]
+        self.containers = [(c, plain_copy(c)) for c in containers_of(modules)]
 
     @undisturbed
     def put_back(self):
-        """Empties `held`, and with it the copies."""
+        """Empties `held`, and with it the copies, and `containers`."""
         while self.held:
             holder, name, t, memory, before = self.held[-1]
             with torch.inference_mode(t.is_inference()), torch.no_grad():
                 self.put_back_memory(t, memory, before)
-            if isinstance(holder, dict):
-                self.put_back_entry(holder, name, t)
-            elif getattr(holder, name) is not t:
-                setattr(holder, name, t)
+            if not isinstance(holder, dict):
+                put_back_attribute(holder, name, t)
+            elif holder.get(name) is not t:             # which `containers` puts back
+                self.replaced.append(t)
             self.held.pop()
+        while self.containers:
+            put_back_items(*self.containers[-1])
+            self.containers.pop()
         self.writes.put_back()
-
-    def put_back_entry(self, holder, name, t):
-        if holder.get(name) is not t:
-            self.replaced.append(t)
-            holder[name] = t
 
     def put_back_memory(self, t, memory, before):
         moved = memory is not None and memory.data_ptr() != t.data_ptr() and not (memory.shape == t.shape and same(memory, t))
@@ -221,13 +222,26 @@ class Kept:
             self.written.append(t)
 
 
+def put_back_attribute(script, name, t):
+    if getattr(script, name) is not t:
+        setattr(script, name, t)
+
+
+def put_back_items(container, before):
+    """Only where they are others, or in another order."""
+    now, then = items_of(container), items_of(before)
+    if len(now) != len(then) or any(a is not b for a, b in zip(now, then)):
+        container.clear()
+        (container.extend if isinstance(container, (list, collections.deque)) else container.update)(before)
+
+
 for function in (Writes.__enter__, Writes.__exit__):
     undisturbed(function)
 
 
 @contextlib.contextmanager
 def tensors_kept(model):
-    """Behind a run of the model its weights and buffers, and tensors that are its modules' plain attributes, are those that they were, and all
+    """Behind a run of the model its modules have the weights, buffers and other attributes that they had, with the items that were in them, and all
     that the run has written to has the values that it had: what the file begins with. Gives a Kept."""
     kept = Kept(model)
     later(kept.put_back)
@@ -268,6 +282,25 @@ def places_of_tensors(module):
         return [(module, name, t) for name, t in module.named_buffers(recurse=False)]
     return [(holder, name, t) for holder in (module._parameters, module._buffers, vars(module)) for name, t in holder.items()
             if isinstance(t, torch.Tensor)]
+
+
+def containers_of(modules):
+    """The dicts of their attributes, and what is in these of dicts, lists, sets and deques, in one another too. A scripted module has none."""
+    found, todo = {}, [vars(m) for m in modules if not isinstance(m, torch.jit.ScriptModule)]
+    while todo:
+        c = todo.pop()
+        if id(c) not in found:
+            found[id(c)] = c
+            todo += [item for item in (c.values() if isinstance(c, dict) else c) if isinstance(item, CONTAINERS)]
+    return list(found.values())
+
+
+def plain_copy(container):
+    return dict(container) if isinstance(container, dict) else list(container)
+
+
+def items_of(container):
+    return [*container, *container.values()] if isinstance(container, dict) else list(container)
 
 
 def copies_of(tensors):

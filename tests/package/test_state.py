@@ -1,4 +1,5 @@
 """What a forward changes as an export runs it: the model, and the model's file, begin with what was there before."""
+import collections
 import json
 import random
 import warnings
@@ -176,6 +177,56 @@ def test_tensors_of_a_module_are_as_before(make, options):
         pytest.skip("this torch.export takes no attribute that is assigned")
     assert models[0] == models[1] and net.n is held and held == 0
     numpy.testing.assert_array_equal(run(models[0], ROWS)[0], net(ROWS))
+
+
+class FirstBatch(torch.nn.Module):
+    """Its scale is that of the first batch it sees."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale, self.seen = torch.nn.Parameter(torch.ones(3)), False
+
+    def forward(self, x):
+        if not self.seen:
+            self.scale.data.copy_(x.mean(0) * 2)
+            self.seen = True
+        return x * self.scale
+
+
+class Notes(torch.nn.Module):
+    """Forward leaves something in each of its attributes, and makes one more."""
+
+    def __init__(self):
+        super().__init__()
+        self.n, self.results, self.seen, self.steps, self.parts = 0, [torch.zeros(1)], {1}, collections.deque(), {"last": None, "all": [0]}
+
+    def forward(self, x):
+        self.n += 1
+        self.results.append(x)
+        self.seen.add(2)
+        self.steps.append(x)
+        self.parts["last"] = x
+        self.parts["all"].append(1)
+        self.made = x
+        return x * self.n
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+def test_attributes_of_a_module_are_as_before(options):
+    net = Notes()
+    attributes, results = dict(vars(net)), list(net.results)
+    models = [exported(torch.nn.Sequential(net), (ROWS,), **options) for _ in "12"]
+    assert models[0] == models[1] and vars(net) == attributes
+    assert net.results == results and net.seen == {1} and not net.steps and net.parts == {"last": None, "all": [0]}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+def test_a_module_that_waits_for_its_first_batch_waits_still(options):
+    net = FirstBatch()
+    exported(net, (ROWS,), **options)
+    assert torch.equal(net(ROWS * 3), FirstBatch()(ROWS * 3))
 
 
 @pytest.mark.filterwarnings("ignore")
