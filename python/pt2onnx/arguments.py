@@ -59,8 +59,8 @@ def arrange(model, args, kwargs):
 
 
 def by_place(signature, args, named):
-    """(positional, keyword) arguments for the parameters that may go by place: those that nobody has given have their defaults. Behind a None
-    that nobody has given, and where forward takes any number, the others go by name: forward may look which were given."""
+    """(positional, keyword) arguments for the parameters that may go by place: those that nobody has given have their defaults. Behind a None,
+    or a default that no trace takes, that nobody has given, and where forward takes any number, the others go by name: forward may look which were given."""
     parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     twice = [p.name for p in parameters[:len(args)] if p.name in named and p.kind != p.POSITIONAL_ONLY]
     if twice:
@@ -71,12 +71,17 @@ def by_place(signature, args, named):
         given = p.name in named
         if not given and p.default is p.empty:
             raise TypeError("forward() is missing an argument: '%s'" % p.name)
-        left_out = left_out or not given and p.default is None
+        left_out = left_out or not given and not fills_a_place(p.default)
         if p.kind == p.POSITIONAL_ONLY or not left_out:
             args.append(named.get(p.name, p.default))
         elif given:
             keywords[p.name] = named[p.name]
     return tuple(args), keywords
+
+
+def fills_a_place(default):
+    """Not None, nor a dtype, a function and whatever else a trace does not take: forward has these without us."""
+    return default is not None and all(leaf is None or isinstance(leaf, str) or is_traced(leaf) for leaf in torch.utils._pytree.tree_flatten(default)[0])
 
 
 def copied(example):

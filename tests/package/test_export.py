@@ -372,6 +372,16 @@ def test_what_nobody_gave_is_not_passed_behind_a_none():
         assert len(checked(Picky(), args, kwargs=kwargs).graph.input) == inputs
 
 
+@pytest.mark.parametrize("default", [torch.float64, torch.device("cpu"), torch.relu, slice(2), object(), numpy.float32(2), (range(2), 1)], ids=str)
+def test_defaults_that_are_no_arguments_of_a_trace_stay_forwards_own(default):
+    class Cast(torch.nn.Module):
+        def forward(self, x, how=default, y=None, n=2):
+            return (x if y is None else x + y) * n if how is default else y
+    for args, kwargs in (((ROWS,), None), ((ROWS,), {"y": ROWS}), ((), {"x": ROWS, "y": ROWS})):
+        model = checked_result(Cast(), args, kwargs=kwargs, verify=True)
+        assert len(model.graph.input) == (2 if kwargs else 1)
+
+
 def test_missing_arguments_are_named():
     with pytest.raises(TypeError, match="missing an argument: 'n'"):
         exported(Sum(), (ROWS,))
