@@ -251,7 +251,7 @@ class Export:
         if keywords:
             raise RuntimeError("a quantised model takes positional arguments only, not %s" % ", ".join(keywords))
         with self.mode(self.s.model), tensors_kept(self.s.model), torch.no_grad():
-            self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, copied(args)), args, None
+            self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, copied(args), check_trace=False, strict=False), args, None
         self.from_script(path)
 
     def from_script(self, path):

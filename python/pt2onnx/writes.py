@@ -12,6 +12,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._mode_utils import no_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+DTYPES_OF_NUMBERS = {bool: torch.bool, int: torch.int64, float: torch.float64, complex: torch.complex128}
 DEAD_BYTES = 64 << 20                                   # of copies whose tensors may be gone, before these are looked for
 
 UNRECORDED = [["aten", name] for name in                # as torch's tracer has it (DONT_RECORD_TRACE); inference mode shows all of them to a mode
@@ -65,6 +66,7 @@ class Writes(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         with no_dispatch(), torch._C.DisableTorchFunction():            # where torch.export has modes of its own, which would see the copies
+            args = with_tensors(func, args)
             for t in written_by(func, args, kwargs):
                 if has_memory(t):
                     self.keep(storage_of(t))
@@ -143,6 +145,23 @@ def storage_of(t):
 def has_memory(t):
     """Not a stand-in for a tensor, nor one whose numbers lie elsewhere."""
     return type(t).__torch_dispatch__ is torch.Tensor.__torch_dispatch__ and t.layout == torch.strided and not t.is_meta
+
+
+def with_tensors(func, args):
+    """The arguments as the operator takes them: torch hands a mode the number that a tensor is made of (the 2 of x * 2), also where an operator such as
+    `equal` and `view`, which passes over the graph of a script call, takes tensors only."""
+    if not any(type(args[i]) in DTYPES_OF_NUMBERS for i in tensor_arguments(func) if i < len(args)):
+        return args
+    return tuple(torch.tensor(a, dtype=DTYPES_OF_NUMBERS[type(a)]) if i in tensor_arguments(func) and type(a) in DTYPES_OF_NUMBERS else a
+                 for i, a in enumerate(args))
+
+
+@functools.lru_cache(None)
+def tensor_arguments(func):
+    """The places of an operator's arguments that have to be tensors."""
+    if not hasattr(func, "_schema") or torch._C._should_allow_numbers_as_tensors(func._schema.name.split("::")[1]):
+        return ()
+    return tuple(i for i, a in enumerate(func._schema.arguments) if a.type.kind() == "TensorType")
 
 
 def written_by(func, args, kwargs):

@@ -75,6 +75,24 @@ def test_a_converted_module():
     assert result.verification.ok and result.input_names == ["x"]
 
 
+class Scaled(torch.nn.Module):
+    """Numbers beside a quantised layer, and a dict of results."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return {"y": self.linear(x) * 2 + 1}
+
+
+def test_numbers_and_a_dict_in_a_converted_module():
+    net = torch.ao.quantization.quantize_dynamic(Scaled().eval(), {torch.nn.Linear}, dtype=torch.qint8)
+    x = torch.randn(3, 4)
+    model = pt2onnx.export(net, (x,), verify=True, rtol=0.05, atol=0.05)
+    assert len(model.output_names) == 1
+
+
 def test_what_cannot_be_said():
     with pytest.raises(TypeError, match="quint8 or qint8"):
         checked(torch.nn.ReLU(), torch.quantize_per_tensor(torch.randn(2), 0.1, 0, torch.qint32))

@@ -43,6 +43,18 @@ def test_scripts_are_verified_too(make):
     assert pt2onnx.export(net, (ROWS,), verify=True).verification.ok
 
 
+class Numbers(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 + 1
+
+
+def test_numbers_in_a_frozen_script():
+    """torch's passes over the graph of a script compare the numbers in it, which are tensors there."""
+    net = torch.jit.freeze(torch.jit.trace(Numbers().eval(), ROWS))
+    assert pt2onnx.export(net, (ROWS,), verify=True).verification.ok
+    assert torch.equal(net(ROWS), ROWS * 2 + 1)
+
+
 class Difference(torch.nn.Module):
     def forward(self, x, y, k: float = 1.0):
         return x - y * k
