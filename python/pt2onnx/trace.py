@@ -354,17 +354,27 @@ class Record:
         self.pass_over_copies(inner, scope, behind, outer)
         results, outputs = [self.value(scope, v) for v in inner.outputs()], list(n.outputs())
         if len(outputs) == 1 and outputs[0].type().kind() == "TupleType":      # several results are one tuple
-            return found + [self.tuple(results, self.value(outer, outputs[0]))]
+            return found + [self.tuple(by_place(results, outputs[0].type().elements()), self.value(outer, outputs[0]))]
         for mine, theirs in zip(results, outputs):
             self.number[outer, theirs.debugName()] = mine
         return found
 
     def pass_over_copies(self, inner, scope, behind, outer):
-        """Behind the call of a Function a trace has the nodes of its forward once more, those that write and what they need."""
-        for n in inner.nodes():
-            if behind and n.kind() == behind[0].kind() and n.sourceRange() == behind[0].sourceRange():
-                for mine, theirs in zip(n.outputs(), behind.popleft().outputs()):
+        """Behind the call of a Function a trace has the nodes of its forward once more, those that write, those that make what is no result of
+        the call (x * 3 in a list), and what they need."""
+        nodes = list(inner.nodes())
+        for n in nodes:
+            if behind and at_one_place(n, behind[0]):
+                copy = behind.popleft()
+                made = next((m for m in nodes if at_one_place(m, copy) and self.computes(m, scope, copy, outer)), n)
+                for mine, theirs in zip(made.outputs(), copy.outputs()):
                     self.number[outer, theirs.debugName()] = self.value(scope, mine)
+
+    def computes(self, n, scope, copy, outer):
+        """The same as the copy: a line may have several nodes of one kind."""
+        if n.kind() == "prim::Constant":
+            return same_constant(n.output().toIValue(), copy.output().toIValue())
+        return [self.value(scope, v) for v in n.inputs()] == [self.value(outer, v) for v in copy.inputs()]
 
     def tuple(self, items, made):
         return _capi.Node(b"prim::TupleConstruct", None, None, self.array(_capi.c_uint32, items), len(items),
@@ -436,6 +446,20 @@ class Record:
     def torch_node(self, node_id):
         """The node of the trace that a callback is about; None for a file's."""
         return self.nodes[node_id - 1] if node_id else None
+
+
+def at_one_place(a, b):
+    return a.kind() == b.kind() and a.sourceRange() == b.sourceRange()
+
+
+def same_constant(a, b):
+    return type(a) is type(b) and (torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b)
+
+
+def by_place(results, types):
+    """The results of a Function, of which only tensors have a type with sizes, with 0, which is no value, for the others."""
+    results = iter(results)
+    return [next(results) if t.sizes() is not None else 0 for t in types]
 
 
 def uses_inputs(graph):

@@ -326,6 +326,37 @@ def test_a_function_without_symbolic_is_its_body():
         exported(f, ROWS, autograd_inlining=False)
 
 
+class Mixed(torch.autograd.Function):
+    """Tensors beside what is none."""
+    @staticmethod
+    def forward(ctx, x, k):
+        return None, x * k, "text", 7, x - k
+
+
+class Aside(torch.autograd.Function):
+    """Its results are in one another, and in a list; a line has several operators of a kind."""
+    @staticmethod
+    def forward(ctx, x, found):
+        found += [x * 2, x * 3]
+        return x + 1, (x * 5, x * 7)
+
+
+def of_mixed(x):
+    _, a, text, n, b = Mixed.apply(x, 3.0)
+    return a * n - b * len(text)
+
+
+def of_aside(x):
+    found = []
+    a, (b, c) = Aside.apply(x, found)
+    return a - b * c - found[0] * found[1]
+
+
+@pytest.mark.parametrize("function", [of_mixed, of_aside])
+def test_results_of_a_function_that_are_no_tensors(function):
+    agrees(checked(function, ROWS), function, ROWS)
+
+
 class Dirty(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, k):
