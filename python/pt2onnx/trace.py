@@ -6,6 +6,7 @@ import collections
 import contextlib
 
 import torch
+import torch.utils.checkpoint
 
 from . import _capi
 from .arguments import plain, prefix_of
@@ -72,8 +73,8 @@ def trace(model, args, counted=False):
     torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = paths, name_lookup
     torch.set_autocast_cache_enabled(False)             # a weight that an earlier forward has cast would be a constant
     try:
-        with tensors_kept(model) as kept:
-            graph = torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
+        with tensors_kept(model) as kept, no_checkpoints():
+            graph = recorded(model, args)
             changed = set(model.state_dict()) != names
     finally:
         torch.set_autocast_cache_enabled(cached)
@@ -88,6 +89,35 @@ def trace(model, args, counted=False):
     torch._C._jit_pass_dce(graph)
     weights = torch.jit._unique_state_dict(model, keep_vars=True)
     return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes, updates_unseen(model, kept, prefix)
+
+
+def recorded(model, args):
+    try:
+        return torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
+    except RuntimeError as e:
+        if "unordered_map" not in str(e):
+            raise
+        raise RuntimeError("forward calls an autograd Function that uses a tensor that is not among its arguments, such as a weight: torch's tracer takes "
+                           "none; give it as an argument of apply") from e
+
+
+@contextlib.contextmanager
+def no_checkpoints():
+    """torch.utils.checkpoint, as it is by default, is an autograd Function around a module whose weights are no arguments of it. Here it runs what it is
+    given, as it matters only to gradients."""
+    def run(function, preserve_rng_state, *args):
+        return function(*args)
+    later(apply_as_inherited)
+    torch.utils.checkpoint.CheckpointFunction.apply = staticmethod(run)
+    try:
+        yield
+    finally:
+        apply_as_inherited()
+
+
+def apply_as_inherited():
+    if "apply" in vars(torch.utils.checkpoint.CheckpointFunction):
+        del torch.utils.checkpoint.CheckpointFunction.apply
 
 
 @contextlib.contextmanager

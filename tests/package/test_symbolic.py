@@ -6,10 +6,11 @@ import numpy
 import onnx
 import pytest
 import torch
+import torch.utils.checkpoint
 from torch.onnx import OperatorExportTypes
 
 import pt2onnx
-from helpers import TORCH_2, agrees, checked, exported, names, ops, run
+from helpers import TORCH_2, agrees, checked, exported, names, ops, run, weights
 from pt2onnx import symbolic_registry
 from pt2onnx.versions import jit_utils, registration, symbolic_helper, utils
 
@@ -355,6 +356,45 @@ def of_aside(x):
 @pytest.mark.parametrize("function", [of_mixed, of_aside])
 def test_results_of_a_function_that_are_no_tensors(function):
     agrees(checked(function, ROWS), function, ROWS)
+
+
+class Checkpointed(torch.nn.Module):
+    """As it is by default, a checkpoint is an autograd Function around a module."""
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        return torch.utils.checkpoint.checkpoint(self.linear, x, use_reentrant=True)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_module_with_checkpoints():
+    net = Checkpointed()
+    model = checked(net, ROWS)
+    assert weights(model) == ["linear.weight", "linear.bias"]
+    agrees(model, net, ROWS)
+    assert "apply" not in vars(torch.utils.checkpoint.CheckpointFunction)
+    net(ROWS.clone().requires_grad_()).sum().backward()
+    assert net.linear.weight.grad.any()
+
+
+def test_a_function_that_takes_more_than_its_arguments():
+    class Around(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * net.w
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.ones(3))
+
+        def forward(self, x):
+            return Around.apply(x)
+    net = Net()
+    with pytest.raises(RuntimeError, match="uses a tensor that is not among its arguments"):
+        exported(net, ROWS)
 
 
 class Dirty(torch.autograd.Function):
