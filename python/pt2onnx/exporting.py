@@ -26,8 +26,9 @@ from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
-from .trace import Record, results_seen, trace
+from .trace import CallsScript, Record, results_seen, trace
 from .turns import Turn, deliver, tensors_kept, undisturbed
+from .verification import number_as_tensor
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -132,7 +133,7 @@ class Export:
             self.needs_trace()
             return self.from_script(path)
         if not isinstance(model, torch.nn.Module):
-            if not callable(model) or isinstance(model, type):
+            if not callable(model) or isinstance(model, (type, torch._C.ScriptMethod)):
                 raise TypeError("pt2onnx.export: model is of type %s: %s" % (type(model).__name__, instead_of(model)))
             s.model = Function(model)
         return self.from_trace(path)
@@ -187,8 +188,7 @@ class Export:
         s = self.s
         args, keywords = arrange(s.model, s.args, s.kwargs)
         if is_quantized(s.model, args):
-            self.needs_trace()
-            return self.from_quantized(path, args, keywords)
+            return self.from_saved_trace(path, args, keywords)
         model = Keywords(s.model, len(args), list(keywords)) if keywords else s.model
         everything = copied(args + tuple(keywords.values()))
         if has_structure(everything):
@@ -196,12 +196,23 @@ class Export:
             everything = model.leaves
         self.positional, self.named = args, keywords
         self.call_of = of_signature(signature_of(s.model), args, keywords)
-        with self.mode(s.model), results_seen(model, self.check_result):    # gradients as the caller has it: some modules take other ways without
-            graph, weights, scopes, updates = trace(model, everything, counted=s.names == "1.13" or s.functions is not None)
+        traced = self.traced(model, everything)
+        if traced is None:
+            return self.from_saved_trace(path, args, keywords)
+        graph, weights, scopes, updates = traced
         self.told += [(DROPPED, "the update of %s: every run starts from the value in the file" % name) for name in updates]
         given_up = set()
         while not self.try_trace(path, graph, weights, scopes, given_up):
             pass
+
+    def traced(self, model, args):
+        """As trace gives it; None where forward calls a ScriptModule. Gradients are as the caller has it: some modules take other ways without."""
+        s = self.s
+        try:
+            with self.mode(s.model), results_seen(model, self.check_result):
+                return trace(model, args, counted=s.names == "1.13" or s.functions is not None)
+        except CallsScript:
+            return None
 
     def check_result(self, result):
         """A trace has tensors only. A number would be the example's in every run; a text is left out."""
@@ -246,13 +257,18 @@ class Export:
         self.borrowed.update(lost)
         return bool(lost)
 
-    def from_quantized(self, path, args, keywords):
-        """torch's own trace graph has no place for quantised tensors and packed weights; a saved trace has."""
+    def from_saved_trace(self, path, args, keywords):
+        """torch's own trace graph has no place for quantised tensors, packed weights and scripted modules; a saved trace has."""
+        self.needs_trace()
         if keywords:
-            raise RuntimeError("a quantised model takes positional arguments only, not %s" % ", ".join(keywords))
-        with self.mode(self.s.model), tensors_kept(self.s.model), torch.no_grad():
-            self.s.model, self.s.args, self.s.kwargs = torch.jit.trace(self.s.model, copied(args), check_trace=False, strict=False), args, None
+            raise RuntimeError("a model with quantised or scripted parts takes positional arguments only, not %s" % ", ".join(keywords))
+        s, model = self.s, self.s.model
+        s.args, s.kwargs = torch.utils._pytree.tree_map(number_as_tensor, args), None
+        with self.mode(model), tensors_kept(model), torch.no_grad():
+            s.model = torch.jit.trace(model, copied(s.args), check_trace=False, strict=False)
         self.from_script(path)
+        s.model, self.positional, self.named = model, args, {}
+        self.call_of = of_signature(signature_of(model), args, {})
 
     def from_script(self, path):
         """Loops stay loops where ONNX can say them, as torch.onnx leaves them; a program that needs them unrolled has them unrolled."""
@@ -515,6 +531,8 @@ def instead_of(model):
         return "weights without a program; load them into their module, with load_state_dict, and export that"
     if isinstance(model, (str, bytes, os.PathLike)):
         return "pt2onnx.convert converts saved programs"
+    if isinstance(model, torch._C.ScriptMethod):
+        return "a method of a ScriptModule; call it in the forward of a module that holds the ScriptModule, and export that"
     if isinstance(model, type):
         return "%s is a class: give an object of it, %s(..)" % (model.__name__, model.__name__)
     return "it cannot be called"

@@ -91,10 +91,16 @@ def trace(model, args, counted=False):
     return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes, updates_unseen(model, kept, prefix)
 
 
+class CallsScript(RuntimeError):
+    """Forward calls a ScriptModule, which is no part of such a trace."""
+
+
 def recorded(model, args):
     try:
         return torch.jit._get_trace_graph(model, args, strict=False, _force_outplace=False, _return_inputs_states=True)[0]
     except RuntimeError as e:
+        if "not part of the active trace" in str(e):
+            raise CallsScript(str(e)) from e
         if "unordered_map" not in str(e):
             raise
         raise RuntimeError("forward calls an autograd Function that uses a tensor that is not among its arguments, such as a weight: torch's tracer takes "

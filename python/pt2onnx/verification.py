@@ -87,10 +87,14 @@ def parts_of(leaf, given):
     return [leaf.int_repr(), scale, zero] if given else [leaf.int_repr(), scale.float(), zero.to(QUANTIZED[leaf.dtype][1])]
 
 
+def number_as_tensor(leaf):
+    """As torch's tracer makes one."""
+    return torch.tensor(leaf, dtype=torch.float64 if isinstance(leaf, float) else None) if isinstance(leaf, (bool, int, float)) else leaf
+
+
 def array_of(leaf):
     """As ONNX Runtime takes and gives it: a complex number is two floats."""
-    if isinstance(leaf, (bool, int, float)):
-        leaf = torch.tensor(leaf, dtype=torch.float64 if isinstance(leaf, float) else None)
+    leaf = number_as_tensor(leaf)
     if not isinstance(leaf, torch.Tensor):
         return leaf
     t = leaf.detach().cpu()

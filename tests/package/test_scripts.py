@@ -158,3 +158,49 @@ def with_defaults(x, n: int = 3, scale: float = 0.5, name: str = "up", back: boo
 def test_defaults_of_a_scripted_function():
     agrees(exported(with_defaults, (ROWS,)), with_defaults, ROWS)
     agrees(exported(with_defaults, (ROWS,), kwargs={"name": "down"}), lambda x: with_defaults(x, name="down"), ROWS)
+
+
+class Holds(torch.nn.Module):
+    """Calls a script, beside a layer of its own and with a number."""
+
+    def __init__(self, script):
+        super().__init__()
+        self.linear, self.script = torch.nn.Linear(3, 3), script
+
+    def forward(self, x, n=2):
+        return {"y": self.script(self.linear(x)) * n}
+
+
+class Rows(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.rand(3))
+
+    def forward(self, x):
+        for i in range(x.size(0)):
+            x = x + i * self.w
+        return x
+
+
+@pytest.mark.parametrize("make", [lambda: torch.jit.script(Rows()), lambda: torch.jit.trace(torch.nn.Linear(3, 3), ROWS), lambda: torch.jit.script(torch.nn.ReLU())],
+                         ids=["scripted", "traced", "without weights"])
+def test_a_script_inside_of_a_module(make):
+    """torch.onnx refuses it: 'Tried to trace .. but it is not part of the active trace'."""
+    net = Holds(make())
+    model = exported(net, (ROWS,), verify=True, input_names=["x"], dynamic_axes={"x": {0: "n"}})
+    agrees(model, net, torch.randn(5, 3), torch.tensor(3))
+    result = pt2onnx.export(net, (ROWS, 4))
+    torch.testing.assert_close(result(ROWS)[0], net(ROWS)["y"].detach())                # 2, which forward has for itself
+
+
+def test_a_method_of_a_script_is_refused():
+    class Two(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+        @torch.jit.export
+        def doubled(self, x):
+            return x * 2
+    net = torch.jit.script(Two())
+    with pytest.raises(TypeError, match="is of type ScriptMethod: a method of a ScriptModule; call it in the forward of a module"):
+        exported(net.doubled, (ROWS,))
