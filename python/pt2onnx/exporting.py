@@ -351,7 +351,12 @@ class Export:
     def told_shapes(self, arguments, names):
         """{argument: its shapes}, of dynamic_shapes or of what dynamic_axes says in its terms. names: of the arguments, by place."""
         told = self.s.dynamic_shapes
-        return shapes.checked(arguments, shapes.by_argument(names, told)) if told else self.shapes_of_axes(arguments)
+        if not told:
+            return self.shapes_of_axes(arguments)
+        for name in axes.checked(self.s.dynamic_axes):
+            if name not in self.s.output_names:
+                warn("dynamic_axes of %s is ignored: dynamic_shapes tells which sizes stay open" % name)
+        return shapes.checked(arguments, shapes.by_argument(names, told))
 
     def shapes_of_axes(self, arguments):
         s = self.s
@@ -513,7 +518,7 @@ def uncompiled(model):
 
 
 def warn_of_fixed(program, arguments, told, why):
-    """Of each size that is told to have a name, and is a number in the program."""
+    """Of each size that is told to stay open, and is a number in the program."""
     for path, axis, size in shapes.fixed_sizes(program, arguments, told):
         warn("dimension %d of %s is %d in the program: %s" % (axis, path, size, why))
 

@@ -278,5 +278,10 @@ def named(size, told):
 
 
 def fixed_sizes(program, arguments, shapes):
-    """[(path, axis, size)] of those that are told to have a name and are numbers in the program."""
-    return [(path, axis, size) for path, axis, size, told in sizes_of(program, arguments, shapes) if isinstance(size, int) and isinstance(told, str)]
+    """[(path, axis, size)] of those that are told to stay open and are numbers in the program. Dim.AUTO leaves it to torch.export."""
+    return [(path, axis, size) for path, axis, size, told in sizes_of(program, arguments, shapes) if isinstance(size, int) and has_to_stay_open(told)]
+
+
+def has_to_stay_open(size):
+    """A text and a Dim, which have a name, and Dim.DYNAMIC."""
+    return isinstance(size, str) or hasattr(size, "__name__") or size is not None and size is getattr(torch.export.Dim, "DYNAMIC", None)

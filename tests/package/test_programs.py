@@ -495,6 +495,20 @@ def test_dynamic_axes_name_the_sizes_of_a_program_too():
         program(Both(), (ROWS, ROWS), dynamic_axes={"other": {0: "n"}})
 
 
+def test_dynamic_axes_beside_dynamic_shapes_are_told():
+    with pytest.warns(UserWarning, match="dynamic_axes of p is ignored: dynamic_shapes tells which sizes stay open"):
+        model = program(Both(), (ROWS, ROWS), input_names=["p", "q"], output_names=["r"], dynamic_shapes=({1: "m"}, None), dynamic_axes={"p": {0: "n"}, "r": {0: "k"}})
+    assert sizes(model) == {"p": [4, "m"], "q": [4, 3]} and dims(model.graph.output[0])[0] == "k"
+
+
+def test_sizes_that_a_program_fixes_are_told_whatever_asks_for_them():
+    Dim = torch.export.Dim
+    fixed = torch.export.export(Both(), (ROWS, ROWS), strict=False)
+    for size in ("n", Dim("n"), *([Dim.DYNAMIC] if hasattr(Dim, "DYNAMIC") else [])):
+        with pytest.warns(UserWarning, match="dimension 0 of x is 4 in the program"):
+            program(fixed, (ROWS, ROWS), dynamic_shapes=({0: size}, None))
+
+
 def test_autocast_around_the_export_is_refused():
     """torch.export leaves its casts out of the program; in forward they are a part of it."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
