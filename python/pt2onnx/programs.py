@@ -51,11 +51,21 @@ def all_arguments(schema, args, kwargs):
 def written(program, with_example):
     """The program as torch.export.save takes it: it refuses named tuples, torch.return_types and dataclasses that have no name in a file."""
     found = copy.copy(program)
+    for tensors in ("_state_dict", "_constants"):
+        setattr(found, tensors, {name: in_memory(t) for name, t in getattr(program, tensors, {}).items()})
     found._module_call_graph = [dataclasses.replace(call, signature=call.signature and with_plain_containers(call.signature))
                                 for call in program.module_call_graph]
     if not with_example or found.call_spec.in_spec != program.call_spec.in_spec:
         found._example_inputs = None
     return found
+
+
+def in_memory(value):
+    """torch.export.save writes the memory of a tensor, which is not what it holds where it is the conjugate, or the negative, of what is there."""
+    if not isinstance(value, torch.Tensor) or not value.is_conj() and not value.is_neg():
+        return value
+    t = value.detach().resolve_conj().resolve_neg()
+    return torch.nn.Parameter(t, value.requires_grad) if isinstance(value, torch.nn.Parameter) else t
 
 
 def with_plain_containers(signature):

@@ -45,6 +45,26 @@ def graph_of(path):
         return json.loads(f.read(next(n for n in f.namelist() if n.endswith(("models/model.json", "serialized_exported_program.json")))))
 
 
+class Conjugates(torch.nn.Module):
+    """A weight, a buffer and an attribute whose memory holds the conjugate, or the negative, of what they are."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn(3, dtype=torch.complex64).conj())
+        self.register_buffer("b", torch.randn(3, dtype=torch.complex64).conj())
+        self.c = torch.randn(3, dtype=torch.complex64).conj().imag
+
+    def forward(self, x):
+        return (x * self.w + self.b).imag - self.c
+
+
+def test_tensors_that_are_the_conjugates_of_what_memory_holds():
+    net = Conjugates()
+    for model in (net, torch.export.export(net, (ROWS,), strict=False)):
+        program(model, (ROWS,), verify=True)
+    assert net.w.is_conj() and net.b.is_conj() and net.c.is_neg()
+
+
 def test_torchs_test_of_the_canonical_form_is_left_out(monkeypatch, tmp_path):
     """It takes half of torch.export.save, and what it gives is dropped: the saved program is the same. Behind the export it is there again."""
     from torch._export.serde import serialize
