@@ -334,10 +334,18 @@ class Export:
         if autocasts():
             raise RuntimeError("torch.export records no casts of an autocast around it: enter autocast in forward")
         with self.mode(model), tensors_kept(model), torch.no_grad():
-            program = shapes.exported(model, example, arguments, told)
+            program, seen = shapes.exported(model, example, arguments, told)
         self.call_of.constants = shapes.constants_of(program, arguments)
         warn_of_fixed(program, arguments, told, "torch.export has fixed it")
-        return program, shapes.names_of_sizes(program, arguments, told)
+        names = shapes.names_of_sizes(program, arguments, told)
+        self.tell_of_ones(shapes.answers_of_one(program, arguments, told, seen), dict(name.split("=") for name in names))
+        return program, names
+
+    def tell_of_ones(self, questions, names):
+        for size, question, where in questions:
+            name = names.get(size, size)
+            self.told.append((ASSUMED, "the size %s is not 1: %s asks for %s, and the program goes the way of larger sizes" % (
+                name, where, re.sub(r"\b%s\b" % size, name, question))))
 
     def names_of_program(self):
         """The caller's names of the sizes that are dynamic in the ExportedProgram at hand."""

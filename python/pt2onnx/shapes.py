@@ -4,14 +4,19 @@ torch.export takes its own Dims and hints and names every dynamic size by itself
 or as a text, stand in the model."""
 import contextlib
 import inspect
+import os
+import sys
 
 import torch
 from torch.utils import _pytree
 
 from . import axes
 from .programs import names_in
+from .turns import later
 from .verification import OPEN_NUMBERS
 from .versions import children_of, open_size, static_size
+
+TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 def arguments_of(model, args, keywords):
@@ -163,12 +168,13 @@ def of_axes(arguments, named_axes, input_names):
 # ---- the program ----
 
 def exported(model, example, arguments, shapes):
-    """The ExportedProgram of a module. example: (positional, named), no tensor twice; shapes: None where all sizes are the example's."""
+    """(the ExportedProgram of a module, what its source asks of open sizes: questions_seen). example: (positional, named), no tensor twice; shapes: None
+    where all sizes are the example's."""
     told = without_names(arguments, shapes) if shapes else None
 
     def program_of(example):
-        with attributes_kept(example):
-            return torch.export.export(model, *example, strict=False, dynamic_shapes=told)
+        with attributes_kept(example), questions_seen() as seen:
+            return torch.export.export(model, *example, strict=False, dynamic_shapes=told), seen
     larger = without_ones(example, arguments, shapes) if shapes else None
     if larger is not None:
         try:
@@ -176,6 +182,43 @@ def exported(model, example, arguments, shapes):
         except Exception:                               # the size has to be 1, or something else is wrong: the caller's own example tells it
             pass
     return program_of(example)
+
+
+@contextlib.contextmanager
+def questions_seen():
+    """[(expression, answer, FILE:LINE)] of each `if` and the like of open sizes outside of torch."""
+    seen, ask = [], torch.SymBool.__bool__
+
+    def answer_of(question):
+        expression, code, line = question.node.expr, sys._getframe(1).f_code, sys._getframe(1).f_lineno
+        answer = ask(question)
+        if not code.co_filename.startswith(TORCH):
+            seen.append((expression, answer, "%s:%d" % (code.co_filename, line)))
+        return answer
+    later(setattr, torch.SymBool, "__bool__", ask)
+    torch.SymBool.__bool__ = answer_of
+    try:
+        yield seen
+    finally:
+        torch.SymBool.__bool__ = ask
+
+
+def answers_of_one(program, arguments, shapes, seen):
+    """[(size, question, FILE:LINE)] of the questions to which 1 has another answer than larger sizes have: torch.export takes an open size for a larger one,
+    and says nothing in the program. A Dim may say that it is larger."""
+    sizes = {symbol for _, _, size, told in sizes_of(program, arguments, shapes) if isinstance(size, torch.SymInt) and (getattr(told, "min", None) or 0) < 2
+             for symbol in size.node.expr.free_symbols}
+    found = {}
+    for expression, answer, where in seen:
+        symbol = next(iter(expression.free_symbols)) if len(expression.free_symbols) == 1 else None
+        if symbol in sizes and [expression.subs(symbol, n) == answer for n in (1, 2, 3)] == [False, True, True]:
+            found[str(symbol), spelled(expression), where] = None
+    return list(found)
+
+
+def spelled(expression):
+    """s77 == 1 for Eq(s77, 1)"""
+    return "%s %s %s" % (expression.lhs, expression.rel_op, expression.rhs) if hasattr(expression, "rel_op") else str(expression)
 
 
 @contextlib.contextmanager

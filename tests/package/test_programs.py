@@ -308,6 +308,25 @@ def test_a_size_that_the_program_narrows_is_told(options):
         program(Few(), (ROWS[:2],), **options)
 
 
+class Centred(torch.nn.Module):
+    def forward(self, x):
+        return x - x.mean(0) if x.shape[0] > 1 else x
+
+
+@pytest.mark.parametrize("rows", [ROWS, ROWS[:1]], ids=["several", "one"])
+@pytest.mark.parametrize("options", [{"dynamic_shapes": ({0: "n"},)}, {"dynamic_axes": {"x": {0: "n"}}}], ids=["shapes", "axes"])
+def test_a_question_for_a_size_of_one_is_told(options, rows):
+    """torch.export takes an open size for one of two and more, and leaves no trace of it."""
+    with pytest.warns(UserWarning, match=r"assumed: the size n is not 1: .*test_programs.py:\d+ asks for n > 1, and the program goes the way of larger sizes"):
+        model = program(Centred(), (rows,), **options)
+    agrees(model, Centred(), torch.randn(5, 3))
+
+
+def test_a_size_that_is_said_to_be_larger_than_one_is_not_told(recwarn):
+    program(Centred(), (ROWS,), dynamic_shapes=({0: torch.export.Dim("n", min=2)},))
+    assert not [w for w in recwarn if "assumed" in str(w.message)]
+
+
 def test_an_axis_may_be_counted_from_the_end():
     assert sizes(program(Both(), (ROWS, ROWS), dynamic_shapes={"x": {-2: "n"}, "y": {-2: "m", -1: None}})) == {"x": ["n", 3], "y": ["m", 3]}
 
