@@ -141,11 +141,11 @@ def is_traced(value):
 
 
 def has_structure(value):
-    """Is there a container that is more than a tuple, list or dict?"""
+    """Is there a container that is more than a tuple, a list or a dict whose keys are texts?"""
     if type(value) in (tuple, list):
         return any(map(has_structure, value))
     if type(value) is dict:
-        return any(map(has_structure, value.values()))
+        return not all(isinstance(key, str) for key in value) or any(map(has_structure, value.values()))
     leaves = torch.utils._pytree.tree_flatten(value)[0]
     return not (len(leaves) == 1 and leaves[0] is value)
 

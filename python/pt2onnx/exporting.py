@@ -26,7 +26,7 @@ from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
-from .trace import CallsScript, Record, results_seen, trace
+from .trace import CallsScript, Record, results_seen, seen_through, trace
 from .turns import Turn, deliver, tensors_kept, undisturbed
 from .verification import number_as_tensor
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
@@ -215,7 +215,8 @@ class Export:
             return None
 
     def check_result(self, result):
-        """A trace has tensors only. A number would be the example's in every run; a text is left out."""
+        """A trace has tensors only. A number would be the example's in every run; a text is left out. Gives the parts of a result whose containers the
+        tracer does not know, else None."""
         for path, leaf in leaves(result):
             which = "the output%s" % (path and " " + path)
             if isinstance(leaf, (bool, int, float)):
@@ -223,6 +224,7 @@ class Export:
                                    "same in every run" % (which, leaf, leaf))
             if isinstance(leaf, str):
                 self.told.append((DROPPED, "%s, the text %s: a trace has tensors only" % (which, reprlib.repr(leaf))))
+        return tuple(torch.utils._pytree.tree_flatten(result)[0]) if has_structure(result) else None
 
     def try_trace(self, path, graph, weights, scopes, given_up):
         """False: an operator has failed that the mode keeps, and is in given_up now."""
@@ -264,7 +266,7 @@ class Export:
             raise RuntimeError("a model with quantised or scripted parts takes positional arguments only, not %s" % ", ".join(keywords))
         s, model = self.s, self.s.model
         s.args, s.kwargs = torch.utils._pytree.tree_map(number_as_tensor, args), None
-        with self.mode(model), tensors_kept(model), torch.no_grad():
+        with self.mode(model), tensors_kept(model), seen_through(), torch.no_grad():
             s.model = torch.jit.trace(model, copied(s.args), check_trace=False, strict=False)
         self.from_script(path)
         s.model, self.positional, self.named = model, args, {}

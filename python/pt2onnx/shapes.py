@@ -12,7 +12,7 @@ from torch.utils import _pytree
 
 from . import axes
 from .programs import names_in
-from .turns import later
+from .turns import replaced
 from .verification import OPEN_NUMBERS
 from .versions import children_of, open_size, static_size
 
@@ -195,12 +195,8 @@ def questions_seen():
         if not code.co_filename.startswith(TORCH):
             seen.append((expression, answer, "%s:%d" % (code.co_filename, line)))
         return answer
-    later(setattr, torch.SymBool, "__bool__", ask)
-    torch.SymBool.__bool__ = answer_of
-    try:
+    with replaced(torch.SymBool, "__bool__", answer_of):
         yield seen
-    finally:
-        torch.SymBool.__bool__ = ask
 
 
 def answers_of_one(program, arguments, shapes, seen):

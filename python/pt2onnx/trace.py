@@ -12,7 +12,7 @@ from . import _capi
 from .arguments import plain, prefix_of
 from .axes import SizeNames, names_by_axis
 from .contents import inputs_with_contents
-from .turns import later, places_of_tensors, tensors_kept
+from .turns import later, places_of_tensors, replaced, tensors_kept
 from .versions import ONNX_DTYPES, SCALAR_TYPES
 from .writes import name_lookup
 
@@ -73,7 +73,7 @@ def trace(model, args, counted=False):
     torch.jit._trace._trace_module_map, torch.jit._trace._create_interpreter_name_lookup_fn = paths, name_lookup
     torch.set_autocast_cache_enabled(False)             # a weight that an earlier forward has cast would be a constant
     try:
-        with tensors_kept(model) as kept, no_checkpoints():
+        with tensors_kept(model) as kept, seen_through():
             graph = recorded(model, args)
             changed = set(model.state_dict()) != names
     finally:
@@ -108,27 +108,21 @@ def recorded(model, args):
 
 
 @contextlib.contextmanager
-def no_checkpoints():
-    """torch.utils.checkpoint, as it is by default, is an autograd Function around a module whose weights are no arguments of it. Here it runs what it is
-    given, as it matters only to gradients."""
+def seen_through():
+    """torch.utils.checkpoint, as it is by default, is an autograd Function around a module whose weights are no arguments of it: here it runs what it is
+    given, as it matters only to gradients. And a deep copy of a tensor is a clone: by itself it is memory that the tracer knows nothing of."""
     def run(function, preserve_rng_state, *args):
         return function(*args)
-    later(apply_as_inherited)
-    torch.utils.checkpoint.CheckpointFunction.apply = staticmethod(run)
-    try:
+
+    def deepcopy(t, memo):
+        return memo.setdefault(id(t), t.clone())
+    with replaced(torch.utils.checkpoint.CheckpointFunction, "apply", staticmethod(run)), replaced(torch.Tensor, "__deepcopy__", deepcopy):
         yield
-    finally:
-        apply_as_inherited()
-
-
-def apply_as_inherited():
-    if "apply" in vars(torch.utils.checkpoint.CheckpointFunction):
-        del torch.utils.checkpoint.CheckpointFunction.apply
 
 
 @contextlib.contextmanager
 def results_seen(model, see):
-    """see(result) for each call of the model."""
+    """see(result) for each call of the model; what it gives that is not None is the result then."""
     hook = model.register_forward_hook(lambda module, given, result: see(result))
     later(hook.remove)
     try:

@@ -263,17 +263,28 @@ def made_below_a_mode():
     def new(cls, *args, **kwargs):
         with no_dispatch():
             return torch._C._TensorBase.__new__(cls, *args, **kwargs)
-    later(as_inherited)
-    torch.Tensor.__new__ = staticmethod(new)
+    with replaced(torch.Tensor, "__new__", staticmethod(new)):
+        yield
+
+
+@contextlib.contextmanager
+def replaced(cls, name, value):
+    """A member of a class is another for the time of a `with`."""
+    before = vars(cls).get(name)
+    later(put_back_member, cls, name, before)
+    setattr(cls, name, value)
     try:
         yield
     finally:
-        as_inherited()
+        put_back_member(cls, name, before)
 
 
-def as_inherited():
-    if "__new__" in vars(torch.Tensor):
-        del torch.Tensor.__new__
+def put_back_member(cls, name, before):
+    """before: None where the class inherits it."""
+    if before is not None:
+        setattr(cls, name, before)
+    elif name in vars(cls):
+        delattr(cls, name)
 
 
 def places_of_tensors(module):

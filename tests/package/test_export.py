@@ -1,5 +1,6 @@
 """pt2onnx.export: what it takes, what it returns, names, sizes, modes. Operators are tested elsewhere (tests/ops)."""
 import collections
+import copy
 import dataclasses
 import functools
 import io
@@ -313,6 +314,33 @@ def test_a_number_among_the_results_is_refused_by_its_name(number):
     with pytest.raises(RuntimeError, match=r"the output more\.1 is the number %r, .*: return a tensor, torch\.tensor\(%r\)" % (number, number)):
         pt2onnx.export(model, (ROWS,), None)
     assert not model._forward_hooks
+
+
+class Copies(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.arange(3.0))
+
+    def forward(self, x):
+        before, b = copy.deepcopy(x), copy.deepcopy([self.b, self.b])
+        x += 1
+        return x * before + b[0] * b[1]
+
+
+def test_deep_copies_of_tensors():
+    """torch's tracer has an empty tensor for one."""
+    deepcopy = torch.Tensor.__deepcopy__
+    checked_result(Copies(), (ROWS,), verify=True)
+    assert torch.Tensor.__deepcopy__ is deepcopy and copy.deepcopy(ROWS) is not ROWS
+
+
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}][:1 + TORCH_2])
+def test_keys_of_results_may_be_numbers(options):
+    class Levels(torch.nn.Module):
+        def forward(self, x):
+            return {8: x * 8, 16: [x * 16, {(1, 2): x}]}
+    result = pt2onnx.export(Levels(), (ROWS,), **options)
+    assert all(torch.equal(a, b) for a, b in zip(result(ROWS), (ROWS * 8, ROWS * 16, ROWS)))
 
 
 # ---- arguments ----
