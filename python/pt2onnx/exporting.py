@@ -26,7 +26,7 @@ from .results import Folder, Result
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
-from .trace import CallsScript, Record, results_seen, seen_through, trace
+from .trace import CallsScript, Record, leave_uncompiled, results_seen, seen_through, trace
 from .turns import Turn, deliver, tensors_kept, undisturbed
 from .verification import number_as_tensor
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
@@ -267,6 +267,7 @@ class Export:
         s, model = self.s, self.s.model
         s.args, s.kwargs = torch.utils._pytree.tree_map(number_as_tensor, args), None
         with self.mode(model), tensors_kept(model), seen_through(), torch.no_grad():
+            leave_uncompiled(model)
             s.model = torch.jit.trace(model, copied(s.args), check_trace=False, strict=False)
         self.from_script(path)
         s.model, self.positional, self.named = model, args, {}

@@ -4,6 +4,7 @@ The body of an autograd Function that nobody lowers is walked in its place. Ever
 kept alive until the call returns. Works with torch 1.13 and 2.x."""
 import collections
 import contextlib
+import types
 
 import torch
 import torch.utils.checkpoint
@@ -74,6 +75,7 @@ def trace(model, args, counted=False):
     torch.set_autocast_cache_enabled(False)             # a weight that an earlier forward has cast would be a constant
     try:
         with tensors_kept(model) as kept, seen_through():
+            leave_uncompiled(model)
             graph = recorded(model, args)
             changed = set(model.state_dict()) != names
     finally:
@@ -89,6 +91,16 @@ def trace(model, args, counted=False):
     torch._C._jit_pass_dce(graph)
     weights = torch.jit._unique_state_dict(model, keep_vars=True)
     return graph, {plain(name, prefix): t for name, t in weights.items()}, scopes, updates_unseen(model, kept, prefix)
+
+
+def leave_uncompiled(model):
+    """What torch.compile has made of parts of the model computes the same and cannot be traced. tensors_kept puts it back."""
+    for m in model.modules():
+        if getattr(m, "_compiled_call_impl", None) is not None:         # of m.compile()
+            m._compiled_call_impl = None
+        inner = None if isinstance(m, torch.jit.ScriptModule) else getattr(getattr(m, "forward", None), "_torchdynamo_orig_callable", None)
+        if inner is not None:
+            m.forward = inner if "forward" in vars(m) else types.MethodType(inner, m)
 
 
 class CallsScript(RuntimeError):

@@ -563,6 +563,28 @@ def test_a_compiled_module_is_traced_as_it_was():
     agrees(pt2onnx.export(torch.compile(torch.asinh), (ROWS,)).model_proto, torch.asinh, ROWS)
 
 
+class Decorated(torch.nn.Linear):
+    @torch.compile(backend="eager") if TORCH_2 else lambda function: function
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+def compiled_in_place():
+    net = torch.nn.Linear(3, 3)
+    net.compile(backend="eager")
+    return net
+
+
+@pytest.mark.parametrize("make", [lambda: torch.compile(torch.nn.Linear(3, 3), backend="eager"), compiled_in_place, lambda: Decorated(3, 3)],
+                         ids=["a module", "in place", "forward"])
+def test_compiled_parts_of_a_module_are_traced_as_they_were(make):
+    net = torch.nn.Sequential(make(), torch.nn.ReLU())
+    before = [dict(vars(m)) for m in net.modules()]
+    pt2onnx.export(net, (ROWS,), verify=True)
+    assert before == [vars(m) for m in net.modules()]
+    pt2onnx.export(net[0], (ROWS,), verify=True)
+
+
 def test_the_file_between_torch_and_us_is_in_no_message(monkeypatch):
     def damaged(program, path):
         with open(path, "wb") as f:
