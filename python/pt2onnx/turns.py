@@ -263,7 +263,11 @@ def made_below_a_mode():
     def new(cls, *args, **kwargs):
         with no_dispatch():
             return torch._C._TensorBase.__new__(cls, *args, **kwargs)
-    with replaced(torch.Tensor, "__new__", staticmethod(new)):
+
+    def as_subclass(t, cls):
+        with no_dispatch():
+            return torch._C._TensorBase.as_subclass(t, cls)
+    with replaced(torch.Tensor, "__new__", staticmethod(new)), replaced(torch.Tensor, "as_subclass", as_subclass):
         yield
 
 

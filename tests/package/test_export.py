@@ -334,6 +334,23 @@ def test_deep_copies_of_tensors():
     assert torch.Tensor.__deepcopy__ is deepcopy and copy.deepcopy(ROWS) is not ROWS
 
 
+class Kind(torch.Tensor):
+    pass
+
+
+def test_tensors_of_a_class_of_its_own():
+    class Shift(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("b", torch.ones(3).as_subclass(Kind))
+
+        def forward(self, x):
+            return x * 2 + self.b
+    agrees(checked(Shift(), (ROWS,)), Shift(), ROWS)
+    agrees(checked(lambda x: x.exp() * 2, (ROWS.as_subclass(Kind),)), lambda x: x.exp() * 2, ROWS)
+    assert "as_subclass" not in vars(torch.Tensor)
+
+
 @pytest.mark.parametrize("options", [{}, {"dynamo": True}][:1 + TORCH_2])
 def test_keys_of_results_may_be_numbers(options):
     class Levels(torch.nn.Module):
