@@ -18,6 +18,13 @@ from .versions import ONNX_DTYPES, SCALAR_TYPES
 from .writes import name_lookup
 
 
+WORDS = {                                               # for what torch's tracer says
+    "unordered_map": "forward calls an autograd Function that uses a tensor that is not among its arguments, such as a weight: torch's tracer takes none; "
+                     "give it as an argument of apply",
+    "dynamo-optimized function": "forward calls torch.cond or its like, or a function that torch.compile has wrapped, of which torch's tracer takes none: "
+                                 "dynamo=True exports them"}
+
+
 class CountedPaths(dict):
     """{module: path}, where each look-up, which the tracer makes for each call of a module, gives another text: path@number."""
 
@@ -113,10 +120,10 @@ def recorded(model, args):
     except RuntimeError as e:
         if "not part of the active trace" in str(e):
             raise CallsScript(str(e)) from e
-        if "unordered_map" not in str(e):
+        words = next((ours for torchs, ours in WORDS.items() if torchs in str(e)), None)
+        if words is None:
             raise
-        raise RuntimeError("forward calls an autograd Function that uses a tensor that is not among its arguments, such as a weight: torch's tracer takes "
-                           "none; give it as an argument of apply") from e
+        raise RuntimeError(words) from e
 
 
 @contextlib.contextmanager

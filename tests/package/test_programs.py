@@ -585,6 +585,14 @@ def test_compiled_parts_of_a_module_are_traced_as_they_were(make):
     pt2onnx.export(net[0], (ROWS,), verify=True)
 
 
+def test_what_only_a_program_has_is_told_where_it_is_traced():
+    class Sign(torch.nn.Module):
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda a: a * 2, lambda a: a - 1, (x,))
+    with pytest.raises(RuntimeError, match="forward calls torch.cond or its like, .* dynamo=True exports them"):
+        pt2onnx.export(Sign(), (ROWS,))
+
+
 def test_the_file_between_torch_and_us_is_in_no_message(monkeypatch):
     def damaged(program, path):
         with open(path, "wb") as f:
