@@ -30,11 +30,13 @@ class Output:
             return
         exact = want.dtype.kind != "f"
         a, b = want.astype(float), got.astype(float)
-        same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
-        difference = numpy.where(same, 0, abs(a - b))
-        self.absolute = float(difference.max())
-        self.relative = float(numpy.where(same, 0, difference / numpy.maximum(abs(a), 1e-30)).max())
-        self.ok = bool(same.all() if exact else (same | (difference <= atol + rtol * abs(a))).all())
+        same = (want == got) | (numpy.isnan(a) & numpy.isnan(b))
+        with numpy.errstate(invalid="ignore"):          # of an infinity and another
+            difference = numpy.where(same, 0, abs(a - b))
+            relative = numpy.where(same, 0, difference / numpy.maximum(abs(a), 1e-30))
+        self.absolute, self.relative = float(difference.max()), float(relative.max())
+        near = numpy.isfinite(a) & (difference <= atol + rtol * abs(a))         # any number is within a part of infinity
+        self.ok = bool(same.all() if exact else (same | near).all())
 
     def __str__(self):
         if not self.same_kind:

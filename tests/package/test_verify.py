@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from typing import Dict, List, Optional, Tuple
 
+import numpy
 import onnx
 import pytest
 import torch
@@ -268,6 +269,19 @@ def test_types_and_shapes_and_nans_count():
     n = a * float("nan")
     assert Output("y", n, n, 0, 0).ok and not Output("y", n, a, 1, 1).ok
     assert not Output("y", torch.tensor([1, 2]).numpy(), torch.tensor([1, 3]).numpy(), 1, 1).ok
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_number_is_no_infinity():
+    for wrong in 5., -float("inf"), float("nan"):
+        assert not Output("y", numpy.array([float("inf"), 1.]), numpy.array([wrong, 1.]), 1e-3, 1e-5).ok
+    found = Output("y", numpy.array([float("inf"), 1.]), numpy.array([float("inf"), 1.0001]), 1e-3, 1e-5)
+    assert found.ok and found.absolute < 1e-3
+
+
+def test_whole_numbers_are_compared_as_they_are():
+    """As doubles, 2 ** 53 and its neighbour are one."""
+    assert not Output("y", numpy.array([2 ** 53]), numpy.array([2 ** 53 + 1]), 1, 1).ok
 
 
 def test_the_report(tmp_path):
