@@ -19,7 +19,7 @@ class Call:
         names = self.by_place(positional)
         self.defaults = {name: defaults.get(name, MISSING) for name in [*names, *named]}
         self.example = {**names, **named}
-        self.count = len(leaves_in(self.example))
+        leaves_in(self.example)                         # raises TypeError of what is no argument
         self.constants = {}                             # {number of a leaf: (path, value)}: what is fixed in the model, which has no input for it
 
     def by_place(self, args):
@@ -41,12 +41,9 @@ class Call:
         for name, default in self.defaults.items():
             if arguments.setdefault(name, default) is MISSING:
                 raise TypeError("the model is missing an argument: '%s'" % name)
-        values = {name: in_order(name, arguments[name], self.example.get(name)) for name in self.defaults}
-        leaves = leaves_in(values)
-        if len(leaves) != self.count:
-            raise TypeError("the model takes %d tensors and numbers, as in the export, not %d" % (self.count, len(leaves)))
+        values = {name: as_in(name, arguments[name], self.example[name]) for name in self.defaults}
         if self.constants:
-            return flat(self.without_constants(leaves), given=True)
+            return flat(self.without_constants(leaves_in(values)), given=True)
         return [array for name, value in values.items() for array in self.arrays(name, value)]
 
     def without_constants(self, leaves):
@@ -61,16 +58,22 @@ class Call:
         return [found] if name in self.sequences and isinstance(value, (list, tuple)) and value else found
 
 
-def in_order(name, value, example):
-    """The value with its dicts in the order that they have in the example."""
+def as_in(name, value, example):
+    """The value with its dicts in the order that they have in the example. Raises where it has other parts, or another None or text: these are no inputs,
+    so the model would give what it gave for the example's."""
     if isinstance(example, dict):
         if not isinstance(value, dict) or set(value) != set(example):
             raise TypeError("the argument %s was exported as a dict with the keys %s" % (name, ", ".join(map(str, example)) or "none"))
-        return {key: in_order("%s[%r]" % (name, key), value[key], item) for key, item in example.items()}
+        return {key: as_in("%s[%r]" % (name, key), value[key], item) for key, item in example.items()}
     if type(value) is type(example) and type(value) in _pytree.SUPPORTED_NODES:
         value, example = parts_as_in(name, value, example), parts_of(example)[0]
     if isinstance(value, (tuple, list)) and isinstance(example, (tuple, list)) and len(value) == len(example):
-        return [in_order("%s[%d]" % (name, i), item, known) for i, (item, known) in enumerate(zip(value, example))]
+        return [as_in("%s[%d]" % (name, i), item, known) for i, (item, known) in enumerate(zip(value, example))]
+    if (example is None or isinstance(example, str)) and not (type(value) is type(example) and value == example):
+        raise ValueError("the argument %s is the constant %r in the model, not %s" % (name, example, reprlib.repr(value)))
+    known, given = len(leaves_in(example)), len(leaves_in(value))
+    if known != given:
+        raise TypeError("the argument %s has %d tensors and numbers in the export, not %d" % (name, known, given))
     return value
 
 

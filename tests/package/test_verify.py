@@ -166,6 +166,42 @@ def test_a_default_of_forward_is_the_results_too():
     torch.testing.assert_close(result(ROWS, ROWS, k=3.0)[0], ROWS - ROWS * 3)
 
 
+class Scaled(torch.nn.Module):
+    def forward(self, x, how: str, a: Optional[torch.Tensor], b: Optional[torch.Tensor]):
+        x = x * 2 if how == "twice" else x * 9
+        if a is not None:
+            x = x + a
+        return x if b is None else x - b
+
+
+def as_program(net):
+    return torch.export.export(net, (ROWS, "twice", None, ROWS + 1))       # torch.export takes one tensor in two places for one
+
+
+@pytest.mark.parametrize("make, options", [(lambda net: net, {}), (torch.jit.script, {}), (lambda net: net, {"dynamo": True}), (as_program, {})][:2 + 2 * TORCH_2],
+                         ids=["module", "script", "dynamo", "program"][:2 + 2 * TORCH_2])
+def test_what_is_fixed_in_the_model_is_not_called_with_another_value(make, options):
+    result = pt2onnx.export(make(Scaled()), (ROWS, "twice", None, ROWS), verify=True, **options)
+    torch.testing.assert_close(result(ROWS + 1, "twice", None, ROWS)[0], ROWS + 2)
+    for arguments, text in (((ROWS, "once", None, ROWS), "the argument how is the constant 'twice' in the model, not 'once'"),
+                            ((ROWS, "twice", ROWS, None), "the argument a is the constant None in the model, not tensor")):
+        with pytest.raises(ValueError, match=text):
+            result(*arguments)
+
+
+class TwoLists(torch.nn.Module):
+    def forward(self, xs, ys):
+        return sum(xs) - sum(ys)
+
+
+@pytest.mark.parametrize("options", ROADS)
+def test_lists_have_the_lengths_of_the_export(options):
+    result = pt2onnx.export(TwoLists(), ([ROWS, ROWS], [ROWS]), **options)
+    torch.testing.assert_close(result([ROWS, 2 * ROWS], [ROWS])[0], 2 * ROWS)
+    with pytest.raises(TypeError, match="the argument xs has 2 tensors and numbers in the export, not 1"):
+        result([ROWS], [ROWS, ROWS])
+
+
 class Counts(torch.nn.Module):
     def forward(self, x, n: List[int], y):
         return x * n[0] + y * n[1]
