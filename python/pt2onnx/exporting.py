@@ -28,7 +28,7 @@ from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import CallsScript, Record, leave_uncompiled, results_seen, seen_through, trace
 from .turns import Turn, deliver, tensors_kept, undisturbed
-from .verification import number_as_tensor
+from .verification import leaves_in, number_as_tensor
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -510,16 +510,16 @@ class Export:
         except ImportError as e:
             raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e
 
-    def run_torch(self):
-        """What the model in hand gives for the example, which it may write to."""
+    def run_torch(self, taken=leaves_in):
+        """Copies of what the model in hand gives for the example, which it may write to: what a run writes to is put back, its results too."""
         model = self.s.model
         positional, keywords = copied((self.positional, self.named))
         if has_export() and isinstance(model, torch.export.ExportedProgram):
             model = model.module()
             with tensors_kept(model), torch.no_grad():
-                return model(*positional, **keywords)
+                return copied(taken(model(*positional, **keywords)))
         with self.mode(model), tensors_kept(model):
-            return model(*positional, **keywords)
+            return copied(taken(model(*positional, **keywords)))
 
 
 def uncompiled(model):
@@ -592,8 +592,8 @@ def underscore_export(model, args, f, *positional, **keywords):
     one.run()
     if isinstance(model, (torch.jit.ScriptModule, torch.jit.ScriptFunction)) or not hasattr(one, "positional"):
         return None
-    with Turn(s.model), one.mode(s.model):
-        return s.model(*one.positional, **one.named)
+    with Turn(s.model):
+        return one.run_torch(taken=lambda result: result)
 
 
 def pretty_string(model, args, *positional, **keywords):

@@ -462,3 +462,13 @@ def test_four_thousand_nodes_take_little_memory(tmp_path):
     found = pt2onnx.compare(Chain(), x, path, times=False)
     assert found.ok, str(found)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_result_that_is_written_to_in_place():
+    class Writes(torch.nn.Module):
+        def forward(self, x):
+            y = x * 2
+            y += 1
+            return y
+    assert pt2onnx.compare(Writes(), (X,), times=False).why == "same"

@@ -1,6 +1,7 @@
 """verify=True and report=True."""
 import collections
 import dataclasses
+import io
 import itertools
 from typing import Dict, List, Optional, Tuple
 
@@ -380,3 +381,35 @@ def test_a_float32_for_a_float16_is_not_rounded_without_a_word():
     assert result(ROWS.half())[0].dtype == torch.float16
     with pytest.raises(Exception, match="float16"):
         result(ROWS)
+
+
+class WritesToItsResult(torch.nn.Module):
+    """As ReLU(inplace=True) at the end does, and a buffer that is returned."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("n", torch.zeros(3))
+
+    def forward(self, x):
+        y = x * 2
+        y += 1
+        self.n += 1
+        return collections.OrderedDict(y=y, n=self.n)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", ROADS)
+def test_a_result_that_is_written_to_in_place_is_verified_too(options):
+    net = WritesToItsResult()
+    assert pt2onnx.export(net, (ROWS,), verify=True, **options).verification.ok
+    assert not net.n.any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_underscore_export_gives_the_result_and_leaves_the_model():
+    from pt2onnx.exporting import underscore_export
+    net, x = WritesToItsResult(), ROWS.clone()
+    got = underscore_export(net, (x,), io.BytesIO())
+    torch.testing.assert_close(got["y"], ROWS * 2 + 1)
+    torch.testing.assert_close(got["n"], torch.ones(3))
+    assert not net.n.any()

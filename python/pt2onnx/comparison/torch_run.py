@@ -152,13 +152,14 @@ def copied(value, change=lambda t: t):
 
 
 def record(model, args, kwargs):
-    """(what the model gives, [Value]) in the order of the operators."""
+    """(a copy of what the model gives, [Value]) in the order of the operators. What a run writes to is put back, its result too."""
     modules = Modules(model)
     recorder = Recorder(model, modules)
     args, kwargs = copied(args), copied(kwargs)
-    with as_before(model), plainly(), modules.watched(), recorder:
-        result = model(*args, **kwargs)
-    return copied(result), recorder.values
+    with as_before(model):
+        with plainly(), modules.watched(), recorder:
+            result = model(*args, **kwargs)
+        return copied(result), recorder.values
 
 
 def timed(model, args, kwargs):
