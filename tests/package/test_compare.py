@@ -1,4 +1,5 @@
 """pt2onnx.compare: a mistake planted in any of the nodes of a model is found at its line of the user's source."""
+import dataclasses
 import os
 import subprocess
 import sys
@@ -472,3 +473,70 @@ def test_a_result_that_is_written_to_in_place():
             y += 1
             return y
     assert pt2onnx.compare(Writes(), (X,), times=False).why == "same"
+
+
+def built(forward):
+    """An evaluated module of this forward."""
+    return type("Net", (torch.nn.Module,), {"forward": forward})().eval()
+
+
+def against(forward, other, args, tmp_path):
+    """Of two models that differ: torch's forward against the file of the other."""
+    pt2onnx.export(built(other), args, tmp_path / "net.onnx")
+    return pt2onnx.compare(built(forward), args, tmp_path / "net.onnx", times=False)
+
+
+def with_one_changed(self, x):
+    y = x * 2
+    y[1234] = 99.0
+    return y
+
+
+def test_all_elements_of_an_output_count(tmp_path):
+    found = against(with_one_changed, lambda self, x: x * 2, (torch.randn(10000),), tmp_path)
+    assert found.why == "part" and 80 < found.outputs[0].plain == found.first.error and found.first.want[0] == 99
+
+
+MASK = torch.arange(300) % 7 > 0
+
+
+@pytest.mark.parametrize("masked", [
+    lambda y: y.masked_fill(MASK, -1e9), lambda y: y.masked_fill(MASK, torch.finfo(y.dtype).min), lambda y: y.masked_fill(MASK, -float("inf")),
+    lambda y: y + MASK * -1e9, lambda y: y + MASK * -1e4, lambda y: torch.exp(torch.where(MASK, y + 100, y)),
+], ids=["1e9", "least", "infinity", "sum", "small sum", "overflow"])
+def test_what_a_mask_fills_in_says_nothing_of_the_others(masked, tmp_path):
+    args = (torch.randn(300),)
+    assert against(lambda self, x: masked(x * 2), lambda self, x: masked(x * 2), args, tmp_path).why == "same"
+    found = against(lambda self, x: masked(x * 2), lambda self, x: masked(x * 2.001), args, tmp_path)
+    assert found.why == "part" and found.outputs[0].want.scale < 100, str(found)
+
+
+def test_digits_that_float32_does_not_have(tmp_path):
+    args = (torch.rand(100),)
+    found = against(lambda self, x: x + 1e6 - 1e6, lambda self, x: x + 0, args, tmp_path)
+    assert found.ok and found.why == "float32" and "float32 itself" in str(found)
+
+
+def test_outputs_that_only_one_has_are_told(tmp_path):
+    found = against(lambda self, x: x * 2, lambda self, x: (x * 2, x * 3), (X,), tmp_path)
+    assert found.ok and "only the first 1 are compared: torch gives 1 tensors, the model 2" in str(found)
+    with pytest.raises(ValueError, match="no output to compare: torch gives 0 tensors, the model 1"):
+        against(lambda self, x: "a text", lambda self, x: x, (X,), tmp_path)
+
+
+@dataclasses.dataclass
+class Held:
+    y: torch.Tensor
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no register_dataclass")
+def test_a_result_in_a_container_of_the_users(tmp_path):
+    torch.export.register_dataclass(Held)
+    found = against(lambda self, x: Held(x * 2), lambda self, x: x * 3, (X,), tmp_path)
+    assert found.why == "part" and len(found.outputs) == 1
+    assert against(lambda self, h: Held(h.y * 2), lambda self, h: h.y * 2, (Held(X),), tmp_path).outputs[0].noise is not None
+
+
+@pytest.mark.skipif(not hasattr(torch, "float8_e4m3fn"), reason="torch 1.13 has no float8")
+def test_float8_in_the_middle():
+    assert pt2onnx.compare(lambda x: x.to(torch.float8_e4m3fn).float() + 1, (X,), opset_version=19, times=False).why == "same"

@@ -18,8 +18,8 @@ from ..turns import Turn
 from . import onnx_run, torch_run
 from .feeds import fed, named_leaves
 from .findings import Comparison, OutputError
-from .matching import Match, Table, allowed
-from .prints import Print, difference
+from .matching import Match, Table
+from .prints import noise
 
 MINUTE_STEP = 500                       # nodes from one line of progress to the next
 
@@ -70,14 +70,15 @@ def compared(model, args, kwargs, path, names, float64, times, say):
     plain = runner.run()
     say("ONNX Runtime, its default session")
     fused = runner.run(onnx_run.LEVELS[-1][1])
-    outputs = errors_of_outputs(want, wide, plain, fused)
+    wanted, exact = torch_run.outputs_of(want, len(plain)), torch_run.outputs_of(wide, len(plain))
+    outputs = errors_of_outputs(wanted, exact, plain, fused)
     match = Match(runner, Table(values))
     for name, print_ in runner.prints(told_of(say, len(runner.nodes))):
         match.add(name, print_)
     match.part({o.output for o in outputs if not o.plain_agrees})
     level = level_that_parts(runner, outputs) if any(o.optimiser for o in outputs) else None
     seconds = (torch_run.timed(model, args, kwargs), runner.seconds()) if times else (None, None)
-    return Comparison(path, outputs, match, level, *seconds)
+    return Comparison(path, outputs, (len(wanted), len(plain)), match, level, *seconds)
 
 
 def told_of(say, count):
@@ -100,20 +101,16 @@ def in_float64(model, args, kwargs, values):
         return None
     if [(v.name, v.print.shape) for v in again] == [(v.name, v.print.shape) for v in values]:
         for v, w in zip(values, again):
-            v.noise = float(difference(v.print.sample, w.print.sample))
+            v.noise = float(noise(v.print, v.print.sample, w.print.sample))
     return wide
 
 
-def errors_of_outputs(want, wide, plain, fused):
+def errors_of_outputs(wanted, exact, plain, fused):
     """One OutputError for each output that has a tensor, by position."""
-    found = []
-    tensors, doubles = torch_run.outputs_of(want, len(plain)), torch_run.outputs_of(wide, len(plain))
-    for n, ((name, got), tensor) in enumerate(zip(plain.items(), tensors)):
-        w = Print(tensor)
-        exact = Print(doubles[n]) if n < len(doubles) else None
-        value = torch_run.Value("output", "", "", w)
-        value.noise = float(difference(w.sample, exact.sample)) if exact is not None and exact.count == w.count else None
-        found.append(OutputError(name, w, Print(got), Print(fused[name]), allowed(value), value.noise))
+    exact = exact if len(exact) == len(wanted) else [None] * len(wanted)
+    found = [OutputError(name, want, got, fused[name], wide) for (name, got), want, wide in zip(plain.items(), wanted, exact)]
+    if not found:
+        raise ValueError("there is no output to compare: torch gives %d tensors, the model %d" % (len(wanted), len(plain)))
     return found
 
 
@@ -122,7 +119,6 @@ def level_that_parts(runner, outputs):
     for name, level in onnx_run.LEVELS:
         got = runner.run(level)
         for o in outputs:
-            p = Print(got[o.name])
-            if o.optimiser and (p.shape != o.want.shape or float(difference(p.sample, o.want.sample)) > o.bound):
+            if o.optimiser and o.error(got[o.name]) > o.bound:
                 return name
     return "all"

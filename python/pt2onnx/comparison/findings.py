@@ -2,13 +2,15 @@
 import os
 import re
 
-from .prints import difference
+from .matching import allowed
+from .prints import Print, difference, differences, largest, noise, numbers, scale_of_all
 
 GROWTH = 12                             # lines of how the error grows
 MODULES = 40
 SHOWN = 4                               # elements of either value
 ITEM = re.compile(r"\[\d+\]$")
 IN_TRAINING = "torch ran in training mode (dropout, statistics of the batch), which a file seldom has: model.eval() is the mode that exports take by default"
+LEFT_OUT = "only the first %d are compared: torch gives %d tensors, the model %d"
 
 
 def short(line):
@@ -18,12 +20,25 @@ def short(line):
 
 
 class OutputError:
-    """One output: how far ONNX Runtime is from torch without and with its optimiser, and torch in float32 from itself in float64."""
+    """One output: how far ONNX Runtime is from torch without and with its optimiser, and torch in float32 from itself in float64. All elements count."""
 
-    def __init__(self, name, want, plain, fused, bound, noise):
-        self.name, self.want, self.got, self.bound, self.noise = name, want, plain, bound, noise
+    def __init__(self, name, want, plain, fused, exact):
+        """Tensors: torch's, those of ONNX Runtime as written and in a default session, and torch's in float64 or None."""
+        self.name, self.tensor, self.want, self.got = name, want, Print(want), Print(plain)
+        self.want.scale = scale_of_all(want, self.want.scale)
         self.same_shape = plain.shape == want.shape
-        self.plain, self.fused = (float(difference(p.sample, want.sample)) if p.shape == want.shape else float("inf") for p in (plain, fused))
+        self.noise = largest(lambda a, b: noise(self.want, a, b), want, exact) if exact is not None and exact.shape == want.shape else None
+        self.bound, self.alone = allowed(self.want, self.noise), allowed(self.want, None)
+        self.plain, self.fused = self.error(plain), self.error(fused)
+        self.worst = self.worst_of(plain) if self.same_shape and not self.plain_agrees else []
+
+    def error(self, got):
+        return largest(lambda a, b: difference(a, b, self.want.scale), self.tensor, got) if got.shape == self.tensor.shape else float("inf")
+
+    def worst_of(self, got):
+        """[(ONNX Runtime's, torch's)] of the elements that are farthest apart."""
+        a, b = numbers(self.tensor.reshape(-1)), numbers(got.reshape(-1))
+        return [(b[i], a[i]) for i in (-differences(a, b, self.want.scale)).argsort(kind="stable")[:SHOWN]]
 
     @property
     def output(self):
@@ -43,28 +58,42 @@ class OutputError:
     def ok(self):
         return self.plain_agrees and self.fused <= self.bound
 
+    @property
+    def is_float32(self):
+        """Is it farther from torch than rounding explains, but no farther than torch is from itself in float64?"""
+        return self.noise is not None and self.same_shape and self.alone < max(self.plain, self.fused) <= max(self.bound, 4 * self.noise)
+
     def __str__(self):
-        noise = "" if self.noise is None else ", torch in float64 %.2g" % self.noise
+        in_float64 = "" if self.noise is None else ", torch in float64 %.2g" % self.noise
         if not self.same_shape:
             return "%s: %s%s, torch gives %s%s" % (self.name, self.got.dtype, list(self.got.shape), self.want.dtype, list(self.want.shape))
-        return "%s: as written %.2g, default session %.2g%s (values up to %.3g)" % (self.name, self.plain, self.fused, noise, self.want.scale)
+        return "%s: as written %.2g, default session %.2g%s (values up to %.3g)" % (self.name, self.plain, self.fused, in_float64, self.want.scale)
 
 
 class Place:
     """Where the two part: `index` and `node` of the graph, `op`, `module`, `line`; `torch_op`; `got` and `want` are elements of both; `error`, also `relative`."""
 
-    def __init__(self, match, node):
+    def __init__(self, match, node, outputs):
         self.index, self.node, self.op, self.module, self.line = node.index, node.name, node.op, node.module, node.line
         self.torch_op, self.got, self.want, self.error, self.relative, self.shape, self.at = "", [], [], None, None, None, []
         for name in node.outputs:
             found = match.error(name)
             if found:
                 self.values(match, name, *found)
-                return
+                break
+        wrong = next((o for o in outputs if o.worst and o.output in node.outputs), None)
+        if wrong:
+            self.of_output(wrong)
+
+    def of_output(self, output):
+        """All elements of an output are known."""
+        self.torch_op, self.shape = self.torch_op or "output", output.want.shape
+        self.error, self.relative = output.plain, output.plain / max(output.want.scale, 1e-30)
+        self.got, self.want = map(list, zip(*output.worst))
 
     def values(self, match, name, twin, error, relative):
         value, print_ = match.table.values[twin], match.prints[name]
-        worst = sorted(range(len(print_.sample)), key=lambda i: -difference(value.print.sample[i:i + 1], print_.sample[i:i + 1]))[:SHOWN]
+        worst = (-differences(value.print.sample, print_.sample, value.print.scale)).argsort(kind="stable")[:SHOWN]
         self.torch_op, self.error, self.relative, self.shape = value.name, error, relative, print_.shape
         self.line, self.module = self.line or value.line, self.module or value.module
         self.got, self.want = [print_.sample[i] for i in worst], [value.print.sample[i] for i in worst]
@@ -80,12 +109,12 @@ class Place:
 class Comparison:
     """What compare() gives. `ok`; `why`: "same", "part", "optimiser", "float32" or "unknown"; `first`: the Place, or None; `outputs`;
     `growth`: [(node, module, line, error, relative)] from the first place on; `modules`: {name: [error, seconds in torch, in ONNX Runtime]};
-    `in_training`: did torch run a module in training mode against a file that it was given?"""
+    `in_training`: did torch run a module in training mode against a file that it was given? `counts`: how many tensors torch gives, and the model."""
 
-    def __init__(self, path, outputs, match, level, torch_seconds, onnx_seconds):
-        self.path, self.outputs, self.level, self.in_training = path, outputs, level, False
+    def __init__(self, path, outputs, counts, match, level, torch_seconds, onnx_seconds):
+        self.path, self.outputs, self.counts, self.level, self.in_training = path, outputs, counts, level, False
         self.ok = all(o.ok for o in outputs)
-        self.first = Place(match, match.first) if match.first else None
+        self.first = Place(match, match.first, outputs) if match.first else None
         self.growth = list(grown(match)) if match.first else []
         self.modules = modules_of(match, torch_seconds, onnx_seconds)
         self.confirmed, self.nodes = sum(s == "same" for s in match.state.values()), len(match.state)
@@ -94,16 +123,12 @@ class Comparison:
     @property
     def why(self):
         if self.ok:
-            return "same"
+            return "float32" if any(o.is_float32 for o in self.outputs) else "same"
         if any(o.optimiser for o in self.outputs) and all(o.plain_agrees for o in self.outputs):
             return "optimiser"
-        if all(o.plain_agrees or self.is_float32(o) for o in self.outputs):
+        if all(o.plain_agrees or o.is_float32 for o in self.outputs):
             return "float32"
         return "part" if self.first else "unknown"
-
-    @staticmethod
-    def is_float32(output):
-        return output.noise is not None and output.same_shape and output.plain <= 4 * output.noise
 
     @property
     def verdict(self):
@@ -117,8 +142,10 @@ class Comparison:
 
     @property
     def hint(self):
-        """What may be the reason, outside of the model, or nothing."""
-        return IN_TRAINING if self.in_training and not self.ok else ""
+        """What else there is to know: that outputs are left out; what may be the reason, outside of the model. Or nothing."""
+        left_out = len(set(self.counts)) > 1
+        hints = [LEFT_OUT % (len(self.outputs), *self.counts)] * left_out + [IN_TRAINING] * (self.in_training and not self.ok)
+        return "\n  ".join(hints)
 
     def __str__(self):
         parts = ["%s: %s" % (self.path, self.verdict), "\n".join("  %s" % o for o in self.outputs),

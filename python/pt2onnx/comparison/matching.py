@@ -13,6 +13,7 @@ NOISE = 16                              # times what float32 itself differs from
 FLOOR = 2e-6                            # of the value's scale, where float64 is no help
 FEW = 4                                 # elements that are looked at first
 ALONE = 1e-4                            # of the scale, where there is no float64
+ROUNDED = {"float16": 4e-3, "bfloat16": 3e-2, "float8_e4m3fn": 0.15, "float8_e4m3fnuz": 0.15, "float8_e5m2": 0.3, "float8_e5m2fnuz": 0.3}      # of the scale
 
 
 class Table:
@@ -28,16 +29,17 @@ class Table:
             self.by_module.setdefault(v.module, []).append(i)
         self.by_count = {c: numpy.array(found) for c, found in self.by_count.items()}
         self.samples = {c: numpy.stack([values[i].print.sample for i in found]) for c, found in self.by_count.items()}
-        self.bounds = {c: numpy.array([allowed(values[i]) for i in found]) for c, found in self.by_count.items()}
+        self.scales = {c: numpy.array([[values[i].print.scale] for i in found]) for c, found in self.by_count.items()}
+        self.bounds = {c: numpy.array([allowed(values[i].print, values[i].noise) for i in found]) for c, found in self.by_count.items()}
 
     def in_order(self, print_):
         """Indices of torch's values that agree in the elements. A few elements rule out nearly all of the others."""
         found = self.by_count.get(print_.count)
         if found is None:
             return []
-        samples, bounds = self.samples[print_.count], self.bounds[print_.count]
-        likely = numpy.flatnonzero(difference(samples[:, -FEW:], print_.sample[-FEW:]) <= bounds)
-        return list(found[likely[difference(samples[likely], print_.sample) <= bounds[likely]]])
+        samples, scales, bounds = self.samples[print_.count], self.scales[print_.count], self.bounds[print_.count]
+        likely = numpy.flatnonzero(difference(samples[:, -FEW:], print_.sample[-FEW:], scales) <= bounds)
+        return list(found[likely[difference(samples[likely], print_.sample, scales[likely]) <= bounds[likely]]])
 
     def same(self, node, print_):
         """The index of a value of torch that agrees, or None. Of several, one of the same place."""
@@ -61,18 +63,22 @@ class Table:
     def nearest(self, node, print_):
         """The index of torch's value that most likely is meant by one that does not agree, or None: the nearest of the same place and shape."""
         near = [i for i in self.beside(node) if self.values[i].print.shape == print_.shape]
-        return min(near, key=lambda i: difference(self.values[i].print.sample, print_.sample), default=None)
+        return min(near, key=lambda i: from_torch(self.values[i].print, print_), default=None)
 
 
-def allowed(value):
-    """How far a value may be from torch's and still be the same."""
-    scale = value.print.scale
-    if value.print.dtype.startswith(("int", "uint", "bool")):
+def from_torch(want, got):
+    """The largest difference of the elements of two prints."""
+    return float(difference(want.sample, got.sample, want.scale))
+
+
+def allowed(want, noise):
+    """How far a value may be from torch's, of which `want` is the print, and still be the same. noise: what float64 tells, or None."""
+    if want.dtype.startswith(("int", "uint", "bool")):
         return 0.0
-    small = {"float16": 4e-3, "bfloat16": 3e-2}.get(value.print.dtype, 0.0) * scale
-    if value.noise is None:
-        return max(ALONE * scale, small)
-    return max(NOISE * value.noise + FLOOR * scale, small)
+    small = ROUNDED.get(want.dtype, 0.0) * want.scale
+    if noise is None:
+        return max(ALONE * want.scale, small)
+    return max(NOISE * noise + FLOOR * want.scale, small)
 
 
 def transposed(value, print_):
@@ -80,7 +86,7 @@ def transposed(value, print_):
     a, b = value.print.sums, print_.sums
     if a is None or b is None or print_.says_little or value.print.dtype != print_.dtype or value.print.count != print_.count:
         return False
-    return bool(numpy.all(abs(a - b) <= max(allowed(value), 1e-12) / 4)) and value.print.shape != print_.shape
+    return bool(numpy.all(abs(a - b) <= max(allowed(value.print, value.noise), 1e-12) / 4)) and value.print.shape != print_.shape
 
 
 class Match:
@@ -138,5 +144,5 @@ class Match:
             twin = self.table.nearest(self.model.made_by[name], print_)
         if twin is None:
             return None
-        far = float(difference(self.table.values[twin].print.sample, print_.sample))
+        far = from_torch(self.table.values[twin].print, print_)
         return twin, far, far / max(self.table.values[twin].print.scale, 1e-30)

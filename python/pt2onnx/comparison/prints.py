@@ -8,11 +8,15 @@ import numpy
 import torch
 
 SAMPLE = 256
-PLAIN = {torch.bfloat16: torch.float32, torch.float16: torch.float32}
+PART = 1 << 20                          # elements of two tensors that are compared at a time
+FILL, FAR = 9e3, 100                    # what a mask fills in is at least FILL, and FAR times what else there is
+PLAIN = {getattr(torch, name): torch.float32 for name in ("bfloat16", "float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
+         if hasattr(torch, name)}
 
 
 class Print:
-    """One value: `dtype` and `shape` as torch has them, `sample` (float64 or complex128), `sums`: mean, root mean square, least, greatest."""
+    """One value: `dtype` and `shape` as torch has them, `sample` (float64 or complex128), `sums`: mean, root mean square, least, greatest; `scale`: the
+    greatest of the sample, but for what a mask has filled in."""
 
     __slots__ = ("dtype", "shape", "count", "sample", "sums", "scale")
 
@@ -21,8 +25,7 @@ class Print:
         self.dtype, self.shape, self.count = str(tensor.dtype).replace("torch.", ""), tuple(tensor.shape), tensor.numel()
         self.sample = sample_of(tensor)
         self.sums = sums_of(tensor)
-        finite = abs(self.sample[numpy.isfinite(self.sample)])
-        self.scale = float(finite.max()) if finite.size else 0.0
+        self.scale = scale_of(self.sample)
 
     @property
     def says_little(self):
@@ -40,9 +43,20 @@ def places(count):
 
 
 def sample_of(tensor):
-    flat = tensor.detach().reshape(-1)[places(tensor.numel())]
-    flat = flat.to(PLAIN.get(flat.dtype, flat.dtype)).numpy()
+    return numbers(tensor.detach().reshape(-1)[places(tensor.numel())])
+
+
+def numbers(flat):
+    """A tensor as float64 or complex128."""
+    flat = flat.detach().to(PLAIN.get(flat.dtype, flat.dtype)).numpy()
     return flat.astype(numpy.complex128 if flat.dtype.kind == "c" else numpy.float64)
+
+
+def scale_of(sample):
+    """The greatest of the finite numbers; -1e9 in masked logits says nothing of how exact the others are."""
+    sizes = numpy.unique(abs(sample[numpy.isfinite(sample) & (sample != 0)]))
+    filled = numpy.flatnonzero((sizes[1:] >= FILL) & (sizes[1:] > FAR * sizes[:-1]))
+    return float(sizes[filled[0] if filled.size else -1]) if sizes.size else 0.0
 
 
 def sums_of(tensor):
@@ -56,9 +70,35 @@ def sums_of(tensor):
     return numpy.array([float(mean), float(square), float(t.amin()), float(t.amax())])
 
 
-def difference(a, b):
-    """The largest difference of two samples of one length; NaN agrees with NaN, an infinity with itself."""
-    same = (a == b) | (numpy.isnan(a) & numpy.isnan(b))
-    with numpy.errstate(invalid="ignore"):
-        apart = numpy.where(same, 0.0, abs(a - b))
-    return numpy.where(numpy.isnan(apart), numpy.inf, apart).max(axis=-1, initial=0.0)
+def scale_of_all(tensor, scale):
+    """The scale of all elements. scale: of the sample."""
+    limit = max(FAR * scale, FILL)
+    sizes = [abs(numbers(part)) for part in tensor.reshape(-1).split(PART)]
+    return float(max(s[s <= limit].max(initial=scale) for s in sizes))
+
+
+def differences(want, got, scale):
+    """Of each element, in parts of it where it is beyond the scale; NaN agrees with NaN, an infinity with itself."""
+    same = (want == got) | (numpy.isnan(want) & numpy.isnan(got))
+    with numpy.errstate(invalid="ignore", over="ignore"):
+        apart = abs(want - got) / numpy.maximum(abs(want) / numpy.maximum(scale, 1e-300), 1.0)
+    return numpy.where(same, 0.0, numpy.where(numpy.isnan(apart), numpy.inf, apart))
+
+
+def difference(want, got, scale):
+    """The largest difference of two samples of one length."""
+    return differences(want, got, scale).max(axis=-1, initial=0.0)
+
+
+def noise(print_, want, exact):
+    """The largest difference of numbers of torch in its own type and in float64, both in the range of that type: there infinity, or the least number that a
+    mask fills in, is another one."""
+    kind = getattr(torch, print_.dtype)
+    limit = torch.finfo(kind).max if kind.is_floating_point or kind.is_complex else numpy.inf
+    known = ~(numpy.isnan(want) | numpy.isnan(exact))
+    return difference(numpy.clip(want[known], -limit, limit), numpy.clip(exact[known], -limit, limit), print_.scale)
+
+
+def largest(measure, a, b):
+    """What measure(numbers, numbers) gives at most, of all elements of two tensors of one size."""
+    return float(max(measure(numbers(x), numbers(y)) for x, y in zip(a.reshape(-1).split(PART), b.reshape(-1).split(PART))))

@@ -33,9 +33,17 @@ def tensors(value):
     """The dense tensors in what a call gives, in order."""
     if isinstance(value, torch.Tensor):
         return [value] if value.layout == torch.strided and not value.is_quantized else []
+    return [t for item in items(value) for t in tensors(item)]
+
+
+def items(value):
+    """What a container holds, in order: one of Python's, or one that the user has registered as a pytree. Nothing of what is none."""
     if isinstance(value, dict):
-        value = list(value.values())
-    return [t for item in value for t in tensors(item)] if isinstance(value, (list, tuple)) else []
+        return list(value.values())
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    leaves = torch.utils._pytree.tree_flatten(value)[0]
+    return [] if len(leaves) == 1 and leaves[0] is value else leaves
 
 
 def outputs_of(result, count):
@@ -46,11 +54,9 @@ def outputs_of(result, count):
 
 
 def numbers_as_tensors(value):
-    if isinstance(value, dict):
-        return [numbers_as_tensors(item) for item in value.values()]
-    if isinstance(value, (list, tuple)):
-        return [numbers_as_tensors(item) for item in value]
-    return torch.tensor(value) if isinstance(value, (bool, int, float)) else value
+    if isinstance(value, (bool, int, float)):
+        return torch.tensor(value)
+    return value if isinstance(value, torch.Tensor) else [numbers_as_tensors(item) for item in items(value)]
 
 
 def line_of_the_user():
@@ -141,14 +147,12 @@ def as_before(model):
 
 def copied(value, change=lambda t: t):
     """The arguments, their tensors copied and changed by a function."""
-    if isinstance(value, torch.Tensor):
-        return change(value.detach().clone())
     if isinstance(value, dict):
         return {k: copied(v, change) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        items = [copied(v, change) for v in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
+        made = [copied(v, change) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return torch.utils._pytree.tree_map(lambda v: change(v.detach().clone()) if isinstance(v, torch.Tensor) else v, value)
 
 
 def record(model, args, kwargs):
