@@ -20,8 +20,10 @@ class Translated:
         except ImportError as e:
             raise RuntimeError("custom_translation_table needs onnxscript: %s" % e) from e
         positional, named = self.arranged(arguments)
-        with evaluator.default_as(Recorder(g)):
-            return self.function(*positional, **named)
+        recorder = Recorder(g)
+        with evaluator.default_as(recorder):
+            named = {name: recorder.symbol(x) for name, x in named.items()}
+            return given_back(self.function(*map(recorder.symbol, positional), **named))
 
     def arranged(self, arguments):
         """(positional, named): by name go those that the function takes by name only; it may lack some that have their defaults."""
@@ -64,11 +66,55 @@ def translations(table):
     return found
 
 
+OPERATORS = {"add": "Add", "sub": "Sub", "mul": "Mul", "truediv": "Div", "matmul": "MatMul", "pow": "Pow", "mod": "Mod", "and": "And", "or": "Or",
+             "lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+
+
+class Symbol:
+    """A value of the scratch graph with Python's operators, which functions for onnxscript use. What else it is asked for is torch's."""
+
+    def __init__(self, value, recorder):
+        self.value, self.recorder = value, recorder
+
+    def __getattr__(self, name):
+        return getattr(self.value, name)
+
+    def __neg__(self):
+        return self.recorder.node("Neg", [self])
+
+    def __ne__(self, other):
+        return self.recorder.node("Not", [self.recorder.node("Equal", [self, other])])
+
+    def operate(self, op, x, y):
+        of_floats = op == "Mod" and self.value.type().scalarType() in ("Float", "Double", "Half", "BFloat16")
+        return self.recorder.node(op, [x, y], **({"fmod_i": 1} if of_floats else {}))
+
+
+for name, op in OPERATORS.items():
+    setattr(Symbol, "__%s__" % name, lambda self, other, op=op: self.operate(op, self, other))
+    setattr(Symbol, "__r%s__" % name, lambda self, other, op=op: self.operate(op, other, self))
+
+
+def given_back(result):
+    """What a function gives, without our Symbols."""
+    if isinstance(result, (tuple, list)):
+        return [given_back(item) for item in result]
+    return result.value if isinstance(result, Symbol) else result
+
+
 class Recorder:
     """onnxscript's evaluator: every operator becomes a node of g."""
 
     def __init__(self, g):
         self.g = g
+
+    def symbol(self, x):
+        if isinstance(x, (tuple, list)):
+            return type(x)(map(self.symbol, x))
+        return Symbol(x, self) if isinstance(x, torch._C.Value) else x
+
+    def node(self, kind, inputs, **attributes):
+        return self.symbol(self.g.op(kind, *map(self.as_input, inputs), **attributes))
 
     def eval_function(self, function, args, kwargs):
         return function.function(*args, **kwargs)
@@ -85,10 +131,11 @@ class Recorder:
         told = {name + suffix(name, value): value for name, value in ((k, tensor_of(v)) for k, v in attributes.items())}
         if n > 1:
             told["outputs"] = n
-        return self.g.op("%s::%s" % (domain, op.name) if domain else op.name, *[self.as_input(x) for x in inputs], **told)
+        return self.node("%s::%s" % (domain, op.name) if domain else op.name, inputs, **told)
 
     def as_input(self, x):
         """A number or a list of them as a constant."""
+        x = given_back(x)
         x = torch.tensor(x) if isinstance(x, (bool, int, float, list, tuple)) else x
         return self.g.op("Constant", value_t=x) if isinstance(x, torch.Tensor) else x
 

@@ -643,6 +643,32 @@ def test_a_translation_table_of_onnxscript(dynamo):
 
 
 @pytest.mark.skipif(not TORCH_2, reason="onnxscript goes with torch 2.x")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+def test_a_translation_table_has_the_operators_of_python(dtype):
+    """Numbers beside a tensor have its type."""
+    onnxscript = pytest.importorskip("onnxscript")
+    op = onnxscript.opset18
+    library = torch.library.Library("translated_infix", "DEF")
+    library.define("both(Tensor x, Tensor y) -> (Tensor, Tensor)")
+
+    def both(x, y):
+        return (2 - -x * y + 1) / 3, torch.where((x > y) & (3 * y >= x), x % 3, x ** 2) - y
+    library.impl("both", lambda x, y: tuple(t.to(x.dtype) for t in both(x, y)), "CPU")
+
+    def plain(x, y):
+        return (2 - -x * y + 1) / 3, op.Where((x > y) & (3 * y >= x), x % 3, x ** 2) - y
+
+    @onnxscript.script(default_opset=op)
+    def decorated(x, y):
+        return (2 - -x * y + 1) / 3, op.Where((x > y) & (3 * y >= x), op.Mod(x, 3), x ** 2) - y
+    net = type("Net", (torch.nn.Module,), {"forward": lambda self, x, y: torch.ops.translated_infix.both(x, y)})()
+    x, y = (torch.rand(2, 5) * 9 + 1).to(dtype), (torch.rand(5) * 9 + 1).to(dtype)
+    for function in (plain, decorated)[:1 if dtype.is_floating_point else 2]:       # Mod of floats needs fmod=1, which torch's operator has
+        pt2onnx.export(net, (x, y), dynamo=False, custom_translation_table={torch.ops.translated_infix.both.default: function}, verify=True)
+    del library
+
+
+@pytest.mark.skipif(not TORCH_2, reason="onnxscript goes with torch 2.x")
 @pytest.mark.parametrize("dynamo", [True, False])
 def test_a_translation_table_has_lists_of_tensors(dynamo):
     op = pytest.importorskip("onnxscript").opset18
