@@ -237,6 +237,30 @@ def test_what_the_command_cannot_take_is_one_line(what, arguments, text, tmp_pat
     assert text in said and said.startswith("pt2onnx: ") and said.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["x.npy", "x.pt", "m.pt", "m.pt2"][:3 + TORCH_2])
+@pytest.mark.parametrize("bytes_", [b"", b"no such file\n"], ids=["empty", "text"])
+def test_a_file_that_is_none_of_its_kind_is_named(name, bytes_, tmp_path, capsys):
+    (tmp_path / name).write_bytes(bytes_)
+    script = tmp_path / "given.py"
+    script.write_text("import torch\ndef build():\n    return torch.nn.ReLU()\n")
+    given = [str(tmp_path / name)] if name.startswith("m.") else ["%s:build" % script, str(tmp_path / name)]
+    assert main(["-q", *given]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].startswith("pt2onnx: %s cannot be read: " % (tmp_path / name))
+
+
+def test_a_file_of_the_users_is_a_module(tmp_path, capsys):
+    """dataclasses and pickle look for it by its name."""
+    script = tmp_path / "with_dataclass.py"
+    script.write_text("from __future__ import annotations\nimport dataclasses, pickle, torch\n@dataclasses.dataclass\nclass Config:\n    n: int = 3\n"
+                      "def build():\n    return torch.nn.Linear(pickle.loads(pickle.dumps(Config())).n, 2)\n")
+    path = list(sys.path)
+    try:
+        assert main(["-q", "--no-times", "%s:build" % script, "float32[2,3]"]) == 0
+    finally:
+        sys.path[:] = path
+        sys.modules.pop("with_dataclass", None)
+
+
 @pytest.mark.parametrize("text, kind, least, most", [
     ("float32[1000]=0..1", torch.float32, 0, 1), ("float64[1000]=-3..5", torch.float64, -3, 5), ("bfloat16[1000]=0..1", torch.bfloat16, 0, 1),
     ("int64[1000]=0..3", torch.int64, 0, 3), ("int32[1000]", torch.int32, 0, 9), ("bool[1000]", torch.bool, 0, 1), ("bool[1000]=1..1", torch.bool, 1, 1)])

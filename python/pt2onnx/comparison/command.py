@@ -83,17 +83,27 @@ def loaded(what):
     """(model, arguments or None, arguments by name) of FILE.py:FUNCTION or of a saved program."""
     import torch
     if what.endswith(".pt2"):
-        program = torch.export.load(what)
+        program = read(what, torch.export.load)
         return (program.module(), *(program.example_inputs or (None, {})))
     if what.endswith(".py"):
         raise ValueError("%s: which function gives the model? %s:FUNCTION" % (what, what))
     source, sep, name = what.rpartition(":")
     if not (sep and source.endswith(".py")):
-        return torch.jit.load(what, map_location="cpu").eval(), None, {}
+        return read(what, torch.jit.load, map_location="cpu").eval(), None, {}
     made = getattr(module_of(source), name, None)
     if made is None:
         raise ValueError("%s has no %s" % (source, name))
     return (*checked(what, made if isinstance(made, torch.nn.Module) or not callable(made) else made()), {})
+
+
+def read(path, load, **options):
+    """What load gives of a file. A file that it does not take ends in many kinds of errors: of zip, pickle, NumPy."""
+    try:
+        return load(path, **options)
+    except OSError:
+        raise
+    except Exception as e:
+        raise ValueError("%s cannot be read: %s: %s" % (path, type(e).__name__, str(e).strip().partition("\n")[0])) from e
 
 
 def checked(what, made):
@@ -122,6 +132,7 @@ def module_of(path):
     if not os.path.exists(path):
         raise ValueError("%s: there is no such file" % path)
     module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(spec.name, module)           # dataclasses look there; a module of torch's or Python's keeps its name
     spec.loader.exec_module(module)
     return module
 
@@ -147,9 +158,9 @@ def argument(text):
     import torch
     if text.endswith(".npy"):
         import numpy
-        return torch.from_numpy(numpy.load(text))
+        return torch.from_numpy(read(text, numpy.load))
     if text.endswith((".pt", ".pth")):
-        return torch.load(text)
+        return read(text, torch.load)
     spec = SPEC.match(text.strip())
     if spec:
         sizes = [int(s) for s in (spec.group(2) or "").split(",") if s.strip()]
