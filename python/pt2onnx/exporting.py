@@ -489,12 +489,19 @@ class Export:
             self.times.append(("verification", time.perf_counter() - start))
         if s.report:
             self.report = render(type(s.model).__name__, s, os.path.getsize(path), self.text, self.notes, self.times, self.verification)
-            where = page_beside(path) if self.output_path() else os.path.join(s.artifacts_dir, "pt2onnx-report.md")
+            where = self.place_of_report(path)
             os.makedirs(os.path.dirname(where) or os.curdir, exist_ok=True)
-            with open(where, "w") as f:
+            with open(where, "w", encoding="utf-8") as f:
                 f.write(self.report)
         if s.verify and not self.verification.ok:
             raise error_of("OnnxExporterError", str(self.verification))
+
+    def place_of_report(self, path):
+        """Beside the model, unless the caller has said where such things go."""
+        s = self.s
+        name = page_beside(path) if self.output_path() else "pt2onnx-report.md"
+        beside = self.output_path() and "artifacts_dir" not in s.written
+        return name if beside else os.path.join(s.artifacts_dir, os.path.basename(name))
 
     def verified(self, path):
         from .verification import array_of, verify

@@ -3,6 +3,9 @@ import collections
 import dataclasses
 import io
 import itertools
+import os
+import subprocess
+import sys
 from typing import Dict, List, Optional, Tuple
 
 import numpy
@@ -327,6 +330,20 @@ def test_the_report(tmp_path):
     assert text.startswith("# Net\n") and "| Gemm | 1 |" in text and "time, export" in text and "largest difference" in text
     result = pt2onnx.export(torch.relu, ROWS, report=True, artifacts_dir=str(tmp_path))
     assert result.report == (tmp_path / "pt2onnx-report.md").read_text() and "Not asked for" in result.report
+
+
+def test_the_report_goes_where_artifacts_go(tmp_path):
+    pt2onnx.export(torch.relu, ROWS, tmp_path / "m.onnx", report=True, artifacts_dir=tmp_path / "pages")
+    assert "| Relu | 1 |" in (tmp_path / "pages" / "m.md").read_text() and not (tmp_path / "m.md").exists()
+
+
+def test_the_report_is_utf_8_whatever_the_locale(tmp_path):
+    script = ("import sys, torch, pt2onnx\nclass Größe(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
+              "pt2onnx.export(Größe(), torch.ones(2), sys.argv[1], report=True)\n")
+    (tmp_path / "a.py").write_text(script, encoding="utf-8")
+    subprocess.run([sys.executable, str(tmp_path / "a.py"), str(tmp_path / "m.onnx")], check=True,
+                   env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": os.path.dirname(os.path.dirname(pt2onnx.__file__))})
+    assert (tmp_path / "m.md").read_text(encoding="utf-8").startswith("# Größe\n")
 
 
 def test_the_report_of_a_model_with_its_suffix(tmp_path):
