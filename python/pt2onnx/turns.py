@@ -147,14 +147,20 @@ def snapshot(model):
     undo += [(setattr, torch.jit._trace, name, getattr(torch.jit._trace, name)) for name in OF_THE_TRACER]
     undo.append((put_back_gradients, threading.get_ident(), torch.is_grad_enabled()))
     undo.append((put_back_autocast_cache, threading.get_ident(), torch.is_autocast_cache_enabled()))
-    undo += [(torch.set_rng_state, torch.get_rng_state()), (random.setstate, random.getstate())]
-    if "numpy" in sys.modules:
-        numpy = sys.modules["numpy"]
-        undo.append((numpy.random.set_state, numpy.random.get_state()))
+    undo += random_states()
     if hasattr(symbolic_helper, "_export_onnx_opset_version"):
         undo.append((setattr, symbolic_helper, "_export_onnx_opset_version", symbolic_helper._export_onnx_opset_version))
     modules = model.modules() if isinstance(model, torch.nn.Module) else ()
     return undo + [(put_back_mode, m, m.training) for m in modules if hasattr(m, "training")]
+
+
+def random_states():
+    """What puts back the random numbers of torch, Python and NumPy: [(function, state)]."""
+    states = [(torch.set_rng_state, torch.get_rng_state()), (random.setstate, random.getstate())]
+    if "numpy" in sys.modules:
+        numpy = sys.modules["numpy"]
+        states.append((numpy.random.set_state, numpy.random.get_state()))
+    return states
 
 
 def put_back_gradients(thread, enabled):

@@ -1,6 +1,7 @@
 """pt2onnx.compare: a mistake planted in any of the nodes of a model is found at its line of the user's source."""
 import dataclasses
 import os
+import random
 import subprocess
 import sys
 from typing import List, Optional
@@ -564,3 +565,34 @@ def test_a_result_in_a_container_of_the_users(tmp_path):
 @pytest.mark.skipif(not hasattr(torch, "float8_e4m3fn"), reason="torch 1.13 has no float8")
 def test_float8_in_the_middle():
     assert pt2onnx.compare(lambda x: x.to(torch.float8_e4m3fn).float() + 1, (X,), opset_version=19, times=False).why == "same"
+
+
+class Force(torch.nn.Module):
+    def forward(self, x):
+        x.requires_grad_()
+        return torch.autograd.grad((x ** 3).sum(), x)[0]
+
+
+def test_a_gradient_inside_of_forward():
+    x = X.clone()
+    found = pt2onnx.compare(Force(), (x,))
+    assert found.why == "same" and found.outputs[0].noise is not None and not x.requires_grad
+
+
+def test_a_gradient_of_an_argument():
+    x = X.clone().requires_grad_()
+    found = pt2onnx.compare(lambda x: torch.autograd.grad((x ** 3).sum(), x)[0], (x,), times=False)
+    assert found.why == "same" and found.outputs[0].noise is not None
+
+
+def test_a_quantised_output_is_three():
+    net = lambda x: (torch.quantize_per_tensor(x, 0.1, 0, torch.quint8), x + 1)
+    found = pt2onnx.compare(net, (X,), times=False)
+    assert found.why == "same" and len(found.outputs) == 4 and "only the first" not in str(found)
+
+
+def test_random_numbers_of_python_and_numpy_are_no_error_of_float32(tmp_path):
+    before = random.getstate(), numpy.random.get_state()[1].copy()
+    found = against(lambda self, x: x + random.random() + numpy.random.rand(), lambda self, x: x + 0, (X,), tmp_path)
+    assert found.why == "part"
+    assert random.getstate() == before[0] and (numpy.random.get_state()[1] == before[1]).all()

@@ -35,8 +35,8 @@ def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, ti
     times    measure what modules take, in torch and in a default session of ONNX Runtime
     progress called with a line of text now and then
 
-    Gives a Comparison. Raises ValueError where the model takes inputs that the example has no value for. The model's buffers and torch's
-    random numbers are as before; torch computes with the same random numbers in float32 and in float64."""
+    Gives a Comparison. Raises ValueError where the model takes inputs that the example has no value for. The model's buffers and
+    the random numbers of torch, Python and NumPy are as before; torch computes with the same ones in float32 and in float64."""
     args, kwargs = arguments_of(model, as_tuple(args), kwargs)
     say = progress or (lambda text: None)
     if f is not None:

@@ -7,7 +7,8 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..turns import tensors_kept
+from ..turns import random_states, tensors_kept
+from ..verification import parts_of
 from .prints import Print
 
 OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -47,16 +48,17 @@ def items(value):
 
 
 def outputs_of(result, count):
-    """The tensors of a result as ONNX has them, a complex one as pairs of floats, and the numbers among them where the model has `count` outputs with
-    these: another exporter may have left them out."""
-    plain, whole = tensors(result), tensors(numbers_as_tensors(result))
+    """The tensors of a result as ONNX has them, a complex one as pairs of floats, a quantised one as three, and the numbers among them where the model has
+    `count` outputs with these: another exporter may have left them out."""
+    plain, whole = tensors(as_in_onnx(result, False)), tensors(as_in_onnx(result, True))
     return [torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in (whole if len(whole) == count else plain or whole)]
 
 
-def numbers_as_tensors(value):
+def as_in_onnx(value, numbers):
+    """In nested lists; numbers: with Python's numbers as tensors?"""
     if isinstance(value, (bool, int, float)):
-        return torch.tensor(value)
-    return value if isinstance(value, torch.Tensor) else [numbers_as_tensors(item) for item in items(value)]
+        return torch.tensor(value) if numbers else []
+    return parts_of(value, False) if isinstance(value, torch.Tensor) else [as_in_onnx(item, numbers) for item in items(value)]
 
 
 def line_of_the_user():
@@ -125,13 +127,13 @@ class Recorder(TorchDispatchMode):
 
 @contextlib.contextmanager
 def plainly():
-    """No gradients, no fused path of nn.TransformerEncoder, and scripts as they are written."""
+    """No fused path of nn.TransformerEncoder, and scripts as they are written."""
     mha = getattr(torch.backends, "mha", None)
     fast = mha.get_fastpath_enabled() if mha else None
     if mha:
         mha.set_fastpath_enabled(False)
     try:
-        with torch.no_grad(), torch.jit.optimized_execution(False):
+        with torch.jit.optimized_execution(False):
             yield
     finally:
         if mha:
@@ -140,21 +142,41 @@ def plainly():
 
 @contextlib.contextmanager
 def as_before(model):
-    """The model's buffers and torch's random numbers are as before behind it: each run begins with the same."""
-    with tensors_kept(model), torch.random.fork_rng(devices=[]):
-        yield
+    """The model's buffers and random numbers are as before behind it: each run begins with the same."""
+    states = random_states()
+    try:
+        with tensors_kept(model):
+            yield
+    finally:
+        for put_back, state in states:
+            put_back(state)
 
 
 def copied(value, change=lambda t: t):
-    """The arguments, their tensors copied and changed by a function."""
+    """The arguments or a result, their tensors copied and changed by a function."""
     if isinstance(value, dict):
         return {k: copied(v, change) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         made = [copied(v, change) for v in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    return torch.utils._pytree.tree_map(lambda v: change(v.detach().clone()) if isinstance(v, torch.Tensor) else v, value)
+    return torch.utils._pytree.tree_map(lambda v: change(v.detach().clone()).requires_grad_(v.requires_grad) if isinstance(v, torch.Tensor) else v, value)
 
 
+def sparing(run):
+    """run with no gradients, for which torch would keep all values; with them where forward asks for one, as a force field does."""
+    def it(*args):
+        try:
+            with torch.no_grad():
+                return run(*args)
+        except RuntimeError as e:
+            if "does not require grad" not in str(e):
+                raise
+        with torch.enable_grad():
+            return run(*args)
+    return it
+
+
+@sparing
 def record(model, args, kwargs):
     """(a copy of what the model gives, [Value]) in the order of the operators. What a run writes to is put back, its result too."""
     modules = Modules(model)
@@ -166,6 +188,7 @@ def record(model, args, kwargs):
         return copied(result), recorder.values
 
 
+@sparing
 def timed(model, args, kwargs):
     """{module: seconds} of one run behind another that warms up; a module has its parts in it."""
     with as_before(model), plainly():
