@@ -596,3 +596,17 @@ def test_random_numbers_of_python_and_numpy_are_no_error_of_float32(tmp_path):
     found = against(lambda self, x: x + random.random() + numpy.random.rand(), lambda self, x: x + 0, (X,), tmp_path)
     assert found.why == "part"
     assert random.getstate() == before[0] and (numpy.random.get_state()[1] == before[1]).all()
+
+
+def test_a_float_is_not_cut_off_for_an_input_of_integers(tmp_path):
+    """By their order the inputs of this file would be the arguments."""
+    net, args = built(lambda self, i, x: i * 2 + x), (torch.arange(3), torch.rand(3))
+    pt2onnx.export(net, args, tmp_path / "net.onnx", input_names=["first", "second"])
+    model = onnx.load(str(tmp_path / "net.onnx"))
+    inputs = list(model.graph.input)[::-1]
+    del model.graph.input[:]
+    model.graph.input.extend(inputs)
+    onnx.save(model, str(tmp_path / "net.onnx"))
+    with pytest.raises(ValueError, match="the model's input first is int64 in the file and float32 in the example"):
+        pt2onnx.compare(net, args, tmp_path / "net.onnx", times=False)
+    assert pt2onnx.compare(net, args, tmp_path / "net.onnx", names=["first", "second"], times=False).why == "same"

@@ -35,8 +35,7 @@ def fed(path, example, names, weights):
                          (missing[0], len(arrays), ", ".join(i.name for i in takes)))
     for i in takes:
         check_sizes(i, found[i.name].shape)
-    types = {i.name: onnx_run.numpy_type(i.type.tensor_type.elem_type) for i in takes}
-    values = {name: found[name].astype(types[name], copy=False) for name in types}
+    values = {i.name: in_type(i, found[i.name]) for i in takes}
     return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.asarray(v, order="C")) for name, v in {**values, **given, **state}.items()}
 
 
@@ -48,6 +47,14 @@ def check_sizes(wanted, shape):
     if len(dims) != len(shape) or any(d.HasField("dim_value") and d.dim_value != size for d, size in zip(dims, shape)):
         sizes = ", ".join(str(d.dim_value) if d.HasField("dim_value") else d.dim_param or "?" for d in dims)
         raise ValueError("the model's input %s is [%s] in the file and %s in the example" % (wanted.name, sizes, list(shape)))
+
+
+def in_type(wanted, array):
+    """The array in the type of the file's input, where nothing of it is lost but digits."""
+    kind = onnx_run.numpy_type(wanted.type.tensor_type.elem_type)
+    if not numpy.can_cast(array.dtype, kind, "same_kind"):
+        raise ValueError("the model's input %s is %s in the file and %s in the example" % (wanted.name, kind, array.dtype))
+    return array.astype(kind, copy=False)
 
 
 def by_name(takes, example):
