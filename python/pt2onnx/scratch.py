@@ -1,7 +1,7 @@
 """scratch.py - one call of a user's symbolic function: a scratch torch graph with the call's arguments, and the nodes it gets.
 
-Arguments that are known are onnx::Constant nodes there, as symbolic functions expect (parse_args reads them); lists are
-prim::ListConstruct; all else are inputs of the graph, with the type that the call has."""
+Arguments that are known are onnx::Constant nodes there, as symbolic functions expect (parse_args reads them), and so are lists of
+floats; other lists are prim::ListConstruct; all else are inputs of the graph, with the type that the call has."""
 import ctypes
 
 import torch
@@ -11,6 +11,8 @@ from .trace import tensor_record
 from .versions import GLOBALS, ONNX_DTYPES, SCALAR_TYPES, TORCH_DTYPES, jit_utils, symbolic_helper
 
 DOMAINS = {"aten": "org.pytorch.aten"}                  # torch.onnx writes its own operators into this domain
+
+FLOATS = ("fs", "c")                                    # what kindOf says of a list of floats: "c", since torch's names of kinds have moved by one
 
 BLOCKS = {"onnx::If": (b"then_branch", b"else_branch"), "onnx::Loop": (b"body",), "onnx::Scan": (b"body",)}
 
@@ -87,6 +89,11 @@ class Scratch:
         return n.output()
 
     def items(self, values, i):
+        known = [self.sample.get(v.debugName()) for v in values]
+        if known and all(isinstance(k, float) for k in known):
+            v = self.constant(torch.tensor(known))
+            self.sample[v.debugName()] = known
+            return v
         n = self.graph.appendNode(self.graph.create("prim::ListConstruct", values))
         tensors = any(v.debugName() in self.handle for v in values)
         n.output().setType(torch._C.ListType.ofTensors() if tensors else torch._C.ListType.ofInts())
@@ -269,8 +276,8 @@ def attribute(n, name, keep):
         a.kind, a.f = _capi.ATTR_FLOAT, n.f(name)
     elif kind == "s":
         a.kind, a.s = _capi.ATTR_STRING, _capi.c_text(n.s(name))
-    elif kind in ("is", "fs"):
-        items = getattr(n, kind)(name)                  # `is` is a keyword
+    elif kind in ("is", *FLOATS):
+        items = getattr(n, "is" if kind == "is" else "fs")(name)         # `is` is a keyword
         values = _capi.array(_capi.c_int64 if kind == "is" else _capi.c_double, items)
         keep.append(values)
         a.kind, a.n = _capi.ATTR_INTS if kind == "is" else _capi.ATTR_FLOATS, len(items)

@@ -22,9 +22,11 @@ library.define("scale_(Tensor(a!) a, float s) -> Tensor(a!)")
 library.impl("scale_", lambda a, s: a.mul_(s), "CompositeExplicitAutograd")
 library.define("scales(Tensor(a!) a) -> ()")
 library.impl("scales", lambda a: (a.mul_(2), None)[1], "CompositeExplicitAutograd")
+library.define("resize(Tensor a, float[] scales, int[] dims) -> Tensor")
 library.define("pair(Tensor a, Tensor[] more) -> (Tensor, Tensor)")
 for kind in ("CPU", "Meta"):
     library.impl("foo", lambda a, b, x, y, ints, flag, text: a + b, kind)
+    library.impl("resize", lambda a, scales, dims: a + 0, kind)
     library.impl("pair", lambda a, more: (a + 1, more[0] * 2), kind)
 
 
@@ -815,3 +817,23 @@ def test_what_a_function_gives_for_an_operator_that_gives_nothing_is_not_lost(re
     register("pt2onnx_test::scales", lambda g, a: g.op("Add", a, a), 13)
     with pytest.raises(Exception, match="the function registered for it gives a value, which would be lost"):
         exported(torch.jit.script(ScaledBySomething()), (ROWS,), opset_version=13)
+
+
+class WithFloats(torch.nn.Module):
+    def forward(self, x):
+        return torch.ops.pt2onnx_test.resize(x, [0.5, 2.0], [3, -4])
+
+
+@pytest.mark.parametrize("form", [lambda m: m, torch.jit.script], ids=["traced", "scripted"])
+def test_lists_of_floats(register, form):
+    """As arguments that parse_args reads, and as attributes."""
+    @symbolic_helper.parse_args("v", "fs", "is")
+    def resize(g, x, scales, dims):
+        return g.op("mine::Resize", x, scales_f=scales, dims_i=dims).setType(x.type())
+    register("pt2onnx_test::resize", resize, 9)
+    node = exported(form(WithFloats()), (ROWS,)).graph.node[0]
+    found = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}
+    assert node.op_type == "Resize" and list(found["scales"]) == [0.5, 2.0] and list(found["dims"]) == [3, -4]
+    register("pt2onnx_test::resize", lambda g, x, scales, dims: g.op("mine::Resize", x, scales).setType(x.type()), 9)
+    model = exported(form(WithFloats()), (ROWS,))
+    assert onnx.numpy_helper.to_array(model.graph.node[0].attribute[0].t).dtype == "float32"
