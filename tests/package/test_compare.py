@@ -610,3 +610,10 @@ def test_a_float_is_not_cut_off_for_an_input_of_integers(tmp_path):
     with pytest.raises(ValueError, match="the model's input first is int64 in the file and float32 in the example"):
         pt2onnx.compare(net, args, tmp_path / "net.onnx", times=False)
     assert pt2onnx.compare(net, args, tmp_path / "net.onnx", names=["first", "second"], times=False).why == "same"
+
+
+def test_a_frozen_script_has_no_mode(tmp_path):
+    net = torch.jit.freeze(torch.jit.script(torch.nn.Linear(2, 2).eval()))
+    pt2onnx.export(net, (torch.ones(1, 2),), tmp_path / "net.onnx")
+    found = pt2onnx.compare(net, (torch.ones(1, 2),), tmp_path / "net.onnx", times=False)
+    assert found.ok and not found.in_training

@@ -41,7 +41,7 @@ def compare(model, args=(), f=None, *, kwargs=None, names=None, float64=True, ti
     say = progress or (lambda text: None)
     if f is not None:
         found = compared(model, args, kwargs, f, names, float64, times, say)
-        found.in_training = isinstance(model, torch.nn.Module) and any(m.training for m in model.modules())
+        found.in_training = isinstance(model, torch.nn.Module) and any(getattr(m, "training", False) for m in model.modules())
         return found
     say("exporting")
     exporting = Export(bind((model, args, None), dict(export, kwargs=kwargs or None)))
