@@ -21,6 +21,12 @@ class Call:
         self.example = {**names, **named}
         leaves_in(self.example)                         # raises TypeError of what is no argument
         self.constants = {}                             # {number of a leaf: (path, value)}: what is fixed in the model, which has no input for it
+        self.fixed = {}                                 # the same of a trace, whose inputs go by the names of all leaves
+
+    def fix_numbers(self, names, inputs):
+        """Which numbers a trace has fixed, or not used: those that are no inputs of the model. names: of the leaves."""
+        found = [(name, leaf) for name, value in self.example.items() for leaf in leaves_in(value)]
+        self.fixed = {i: item for i, item in enumerate(found) if isinstance(item[1], (bool, int, float)) and names[i] not in inputs}
 
     def by_place(self, args):
         """{parameter: argument}; what *args takes has its number for a name."""
@@ -42,16 +48,17 @@ class Call:
             if arguments.setdefault(name, default) is MISSING:
                 raise TypeError("the model is missing an argument: '%s'" % name)
         values = {name: as_in(name, arguments[name], self.example[name]) for name in self.defaults}
+        leaves = leaves_in(values)
+        self.check_constants(leaves)
         if self.constants:
-            return flat(self.without_constants(leaves_in(values)), given=True)
+            return flat([leaf for i, leaf in enumerate(leaves) if i not in self.constants], given=True)
         return [array for name, value in values.items() for array in self.arrays(name, value)]
 
-    def without_constants(self, leaves):
-        """The leaves that are inputs. Raises ValueError where another is not what it was in the export: 3 is not 3.0, and not True."""
-        for i, (path, value) in self.constants.items():
+    def check_constants(self, leaves):
+        """Raises ValueError where one is not what it was in the export: 3 is not 3.0, and not True."""
+        for i, (path, value) in {**self.constants, **self.fixed}.items():
             if repr(leaves[i]) != repr(value):
-                raise ValueError("the argument %s is the constant %r in the model, as torch.export has made it, not %s" % (path, value, reprlib.repr(leaves[i])))
-        return [leaf for i, leaf in enumerate(leaves) if i not in self.constants]
+                raise ValueError("the argument %s is the constant %r in the model, not %s" % (path, value, reprlib.repr(leaves[i])))
 
     def arrays(self, name, value):
         found = flat(value, given=True)

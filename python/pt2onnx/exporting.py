@@ -22,13 +22,13 @@ from .calls import Call, of_signature
 from .files import WEIGHTS, in_a_file, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
 from .reporting import page_beside, render
-from .results import Folder, Result
+from .results import Folder, Result, signature
 from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import CallsScript, Record, leave_uncompiled, results_seen, seen_through, trace
 from .turns import Turn, deliver, tensors_kept, undisturbed
-from .verification import leaves_in, number_as_tensor
+from .verification import NAMED_BY_USE, leaves_in, number_as_tensor
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
 MISSING = re.compile(r"Exporting the operator '([^']+)' to ONNX opset version \d+ is not supported")
@@ -204,6 +204,8 @@ class Export:
         given_up = set()
         while not self.try_trace(path, graph, weights, scopes, given_up):
             pass
+        inputs = signature(path)[0]
+        self.call_of.fix_numbers(self.example_names, {*inputs, *(NAMED_BY_USE.sub("", name) for name in inputs)})
 
     def traced(self, model, args):
         """As trace gives it; None where forward calls a ScriptModule. Gradients are as the caller has it: some modules take other ways without."""

@@ -193,6 +193,21 @@ def test_what_is_fixed_in_the_model_is_not_called_with_another_value(make, optio
             result(*arguments)
 
 
+class Flagged(torch.nn.Module):
+    def forward(self, x, flag: bool = True, k: float = 2.0):
+        return x * k if flag else x - k
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("options", [{}, {"names": "1.13"}], ids=["names", "names of 1.13"])
+def test_a_number_that_a_trace_has_fixed_is_not_called_with_another(options):
+    result = pt2onnx.export(Flagged(), (ROWS,), verify=True, **options)
+    torch.testing.assert_close(result(ROWS, True, 3.0)[0], ROWS * 3)
+    with pytest.raises(ValueError, match="the argument flag is the constant True in the model, not False"):
+        result(ROWS, False, 3.0)
+    torch.testing.assert_close(pt2onnx.export(torch.jit.script(Flagged()), (ROWS, True, 2.0), **options)(ROWS, False, 3.0)[0], ROWS - 3)
+
+
 class TwoLists(torch.nn.Module):
     def forward(self, xs, ys):
         return sum(xs) - sum(ys)
