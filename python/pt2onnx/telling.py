@@ -22,7 +22,7 @@ class Progress:
 
     def __init__(self):
         self.start, self.said, self.open = time.perf_counter(), 0.0, False
-        self.on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self.on_terminal = getattr(sys.stderr, "isatty", bool)()        # it may be None, or an object that only writes
         self.unit, self.done = "", 0                    # what of the stage is counted, and how many so far
         self.stage, self.stage_start, self.stage_done = b"", 0.0, 0
 

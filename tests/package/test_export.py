@@ -7,6 +7,7 @@ import io
 import math
 import os
 import pathlib
+import sys
 import warnings
 from typing import List
 
@@ -1298,3 +1299,9 @@ def test_an_output_that_is_called_as_an_input_is(make):
     with pytest.warns(torch.onnx.errors.OnnxExporterWarning, match="dropped: the name x of an output, because an input has it"):
         model = exported(make(torch.nn.Linear(3, 4)), (ROWS,), input_names=["x"], output_names=["x"])
     assert names(model.graph.input) == ["x"] and names(model.graph.output) == ["x_1"]
+
+
+def test_a_stderr_that_only_writes(monkeypatch):
+    """As those are which put the lines into a log."""
+    monkeypatch.setattr(sys, "stderr", type("Log", (), {"write": lambda self, text: None, "flush": lambda self: None})())
+    assert ops(exported(torch.nn.ReLU(), ROWS)) == ["Relu"]
