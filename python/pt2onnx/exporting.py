@@ -27,7 +27,7 @@ from .scratch import Stopped
 from .symbolic import FALLBACK, FALLTHROUGH, Symbolics
 from .telling import Progress, warn
 from .trace import CallsScript, Record, leave_uncompiled, results_seen, seen_through, trace
-from .turns import Turn, deliver, tensors_kept, undisturbed
+from .turns import Turn, as_before, deliver, tensors_kept, undisturbed
 from .verification import NAMED_BY_USE, leaves_in, number_as_tensor
 from .versions import GLOBALS, ONNX_DTYPES, OperatorExportTypes, TrainingMode, Warn, autocasts, error_of, has_export
 
@@ -343,8 +343,24 @@ class Export:
         self.call_of.constants = shapes.constants_of(program, arguments)
         warn_of_fixed(program, arguments, told, "torch.export has fixed it")
         names = shapes.names_of_sizes(program, arguments, told)
-        self.tell_of_ones(shapes.answers_of_one(program, arguments, told, seen), dict(name.split("=") for name in names))
+        questions = shapes.answers_of_one(program, arguments, told, seen)
+        wrong = {size for size in {size for size, _, _ in questions}
+                 if not self.agree(model, program, shapes.with_one(program, example, arguments, told, size))}
+        self.tell_of_ones([question for question in questions if question[0] in wrong], dict(name.split("=") for name in names))
         return program, names
+
+    def agree(self, model, program, example):
+        """Does the program give for this example what the module gives? Both begin with the same random numbers and buffers. None is no example."""
+        try:
+            args, keywords = copied(example)
+            with self.mode(model), torch.no_grad(), as_before(model):
+                want = copied(leaves_in(model(*args, **keywords)))
+            args, keywords = copied(example)
+            with torch.no_grad(), as_before(model):
+                torch.testing.assert_close(leaves_in(shapes.runs_as(program)(*args, **keywords)), want, rtol=self.s.rtol, atol=self.s.atol, equal_nan=True)
+        except Exception:                               # another result, or one of the two takes no such size
+            return False
+        return True
 
     def tell_of_ones(self, questions, names):
         for size, question, where in questions:

@@ -212,6 +212,29 @@ def answers_of_one(program, arguments, shapes, seen):
     return list(found)
 
 
+def with_one(program, example, arguments, shapes, symbol):
+    """The example with one for the size that torch.export calls so; None where another size is computed of it."""
+    inputs, leaves, cut = inputs_of(program), leaves_of(arguments, shapes), {}
+    for node, (_, value, _) in zip(inputs, leaves) if len(inputs) == len(leaves) else ():
+        for axis, size in enumerate(node.meta["val"].shape) if isinstance(value, torch.Tensor) else ():
+            if str(size) == symbol:
+                cut.setdefault(id(value), []).append(axis)
+            elif isinstance(size, torch.SymInt) and symbol in map(str, size.node.expr.free_symbols):
+                return None
+
+    def smaller(value):
+        for axis in cut.get(id(value), ()):
+            value = value.narrow(axis, 0, 1)
+        return value
+    return _pytree.tree_map(smaller, example) if cut else None
+
+
+def runs_as(program):
+    """The program as a module that takes sizes for which it was not exported."""
+    guards = {"check_guards": False} if "check_guards" in inspect.signature(program.module).parameters else {}
+    return program.module(**guards)
+
+
 def spelled(expression):
     """s77 == 1 for Eq(s77, 1)"""
     return "%s %s %s" % (expression.lhs, expression.rel_op, expression.rhs) if hasattr(expression, "rel_op") else str(expression)

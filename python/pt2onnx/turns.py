@@ -260,6 +260,18 @@ def tensors_kept(model):
 
 
 @contextlib.contextmanager
+def as_before(model):
+    """The model's buffers and random numbers are as before behind it: each run begins with the same."""
+    states = random_states()
+    try:
+        with tensors_kept(model):
+            yield
+    finally:
+        for put_back, state in states:
+            put_back(state)
+
+
+@contextlib.contextmanager
 def made_below_a_mode():
     """torch.Tensor([2.]) fails in torch 1.13 where a mode has seen the tensor."""
     if hasattr(torch.Tensor, "untyped_storage"):        # torch 2.0 has it, and takes such tensors

@@ -322,6 +322,20 @@ def test_a_question_for_a_size_of_one_is_told(options, rows):
     agrees(model, Centred(), torch.randn(5, 3))
 
 
+class Masked(torch.nn.Module):
+    """As the attention of transformers asks: for one position, which sees itself alone, a causal mask says nothing."""
+
+    def forward(self, x):
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=bool(x.shape[0] > 1))
+
+
+def test_a_question_for_a_size_of_one_that_changes_nothing_is_not_told(recwarn):
+    model = program(Masked(), (ROWS,), dynamic_shapes=({0: "n"},))
+    assert not [w for w in recwarn if "assumed" in str(w.message)]
+    for n in 1, 2, 5:
+        agrees(model, Masked(), torch.randn(n, 3))
+
+
 def test_a_size_that_is_said_to_be_larger_than_one_is_not_told(recwarn):
     program(Centred(), (ROWS,), dynamic_shapes=({0: torch.export.Dim("n", min=2)},))
     assert not [w for w in recwarn if "assumed" in str(w.message)]

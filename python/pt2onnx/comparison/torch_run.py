@@ -7,7 +7,7 @@ import time
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..turns import random_states, tensors_kept
+from ..turns import as_before
 from ..verification import parts_of
 from .prints import Print
 
@@ -138,18 +138,6 @@ def plainly():
     finally:
         if mha:
             mha.set_fastpath_enabled(fast)
-
-
-@contextlib.contextmanager
-def as_before(model):
-    """The model's buffers and random numbers are as before behind it: each run begins with the same."""
-    states = random_states()
-    try:
-        with tensors_kept(model):
-            yield
-    finally:
-        for put_back, state in states:
-            put_back(state)
 
 
 def copied(value, change=lambda t: t):
