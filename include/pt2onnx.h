@@ -314,7 +314,8 @@ typedef enum {
     PT2ONNX_ATTR_INTS,
     PT2ONNX_ATTR_FLOATS,
     PT2ONNX_ATTR_TENSOR,
-    PT2ONNX_ATTR_GRAPH /* i: what pt2onnx_call_block_end gave */
+    PT2ONNX_ATTR_GRAPH, /* i: what pt2onnx_call_block_end gave */
+    PT2ONNX_ATTR_STRINGS
 } pt2onnx_attr_kind;
 typedef struct pt2onnx_tensor {
     int dtype;
@@ -330,8 +331,8 @@ typedef struct pt2onnx_attr {
     pt2onnx_attr_kind kind;
     int64_t i;     /* INT, GRAPH */
     double f;      /* FLOAT */
-    const char *s; /* STRING */
-    size_t n;      /* how many INTS or FLOATS there are */
+    const char *s; /* STRING; STRINGS: one behind another, each with the zero byte that ends it */
+    size_t n;      /* how many INTS, FLOATS or STRINGS there are */
     const int64_t *ints;
     const double *floats;
     const pt2onnx_tensor *t; /* TENSOR */

@@ -9,6 +9,8 @@
 #include "front/front.h"
 #include "ops/ops.h"
 
+#include <string.h>
+
 struct pt2onnx_call {
     Session *s;
     Op *op;
@@ -93,6 +95,22 @@ static const Const *const_of_attr(Ctx *cx, const pt2onnx_tensor *t)
                       t->data); /* copied: the caller's may go */
 }
 
+/* Texts that lie one behind another. */
+static bool read_strings(Ctx *cx, const pt2onnx_attr *from, Attr *to)
+{
+    Str *strs = new_array(cx, Str, from->n + 1);
+    if (!strs)
+        return false;
+    const char *s = from->s;
+    for (size_t i = 0; i < from->n; i++) {
+        strs[i] = str_of(cx, s);
+        s += strlen(s) + 1;
+    }
+    to->kind = ATTR_STRINGS;
+    to->strs = strs;
+    return true;
+}
+
 /* Copies the caller's attribute into the arena. False after an error: a kind or a subgraph that
  * does not exist. */
 static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to)
@@ -131,6 +149,7 @@ static bool read_attr(struct pt2onnx_call *c, const pt2onnx_attr *from, Attr *to
         to->kind = ATTR_GRAPH;
         to->g = c->block.at[from->i - 1];
         return true;
+    case PT2ONNX_ATTR_STRINGS: return read_strings(cx, from, to);
     }
     return fail(cx, E_USAGE, "attribute %s is of no known kind", from->name);
 }

@@ -4,7 +4,7 @@ import os
 import sys
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 
-ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR, ATTR_GRAPH = range(7)
+ATTR_INT, ATTR_FLOAT, ATTR_STRING, ATTR_INTS, ATTR_FLOATS, ATTR_TENSOR, ATTR_GRAPH, ATTR_STRINGS = range(8)
 NOTE_WORDS = ("assumed", "added", "dropped", "changed", "info")
 
 

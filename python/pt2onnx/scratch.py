@@ -276,6 +276,9 @@ def attribute(n, name, keep):
         a.kind, a.f = _capi.ATTR_FLOAT, n.f(name)
     elif kind == "s":
         a.kind, a.s = _capi.ATTR_STRING, _capi.c_text(n.s(name))
+    elif kind == "ss":
+        a.kind, a.n = _capi.ATTR_STRINGS, len(n.ss(name))
+        a.s = b"".join(_capi.c_text(text) + b"\0" for text in n.ss(name))
     elif kind in ("is", *FLOATS):
         items = getattr(n, "is" if kind == "is" else "fs")(name)         # `is` is a keyword
         values = _capi.array(_capi.c_int64 if kind == "is" else _capi.c_double, items)

@@ -222,10 +222,11 @@ static Expr *constant(Ctx *cx, Handed *h, const pt2onnx_node *n)
         e = expr_new(cx, X_STR);
         e->s = str_of(cx, a->s);
         return e;
-    case PT2ONNX_ATTR_TENSOR: return tensor_constant(cx, h, a->t);
+    case PT2ONNX_ATTR_TENSOR:  return tensor_constant(cx, h, a->t);
     case PT2ONNX_ATTR_INTS:
     case PT2ONNX_ATTR_FLOATS:
-    case PT2ONNX_ATTR_GRAPH:  break;
+    case PT2ONNX_ATTR_GRAPH:
+    case PT2ONNX_ATTR_STRINGS: break;
     }
     fail(cx, E_UNSUPPORTED, "a constant of type %s in the trace is not supported",
          kind ? kind : "?");

@@ -4,6 +4,7 @@ import warnings
 
 import numpy
 import onnx
+import onnx.numpy_helper
 import pytest
 import torch
 import torch.utils.checkpoint
@@ -817,6 +818,13 @@ def test_what_a_function_gives_for_an_operator_that_gives_nothing_is_not_lost(re
     register("pt2onnx_test::scales", lambda g, a: g.op("Add", a, a), 13)
     with pytest.raises(Exception, match="the function registered for it gives a value, which would be lost"):
         exported(torch.jit.script(ScaledBySomething()), (ROWS,), opset_version=13)
+
+
+@pytest.mark.parametrize("texts", [["near", "", "größe"], [""]])
+def test_a_list_of_texts_is_an_attribute(register, texts):
+    register("aten::asinh", lambda g, x: g.op("mine::Modes", x, modes_s=texts).setType(x.type()), 9)
+    node = exported(lambda x: torch.asinh(x), (ROWS,)).graph.node[0]
+    assert node.op_type == "Modes" and [s.decode() for s in onnx.helper.get_attribute_value(node.attribute[0])] == texts
 
 
 class WithFloats(torch.nn.Module):
