@@ -719,3 +719,22 @@ def test_numbers_are_identical_where_they_are_equal(tmp_path):
 @pytest.mark.parametrize("model", [MaybeSelf, MaybeOneList, MaybeOneDict, EqualTuples, MovedOn, ItemOfALoop])
 def test_what_may_be_one_thing_or_two_is_not_compared_by_identity(model, tmp_path):
     assert "whether the two sides of `is` are one and the same is only known when the model runs" in refused(model(), tmp_path, "-i", "x:float32[N]")
+
+
+class AnyAndAll(nn.Module):
+    """Of bools, ints and floats that the running model knows, beside known ones."""
+
+    def forward(self, x):
+        some, first, large = bool((x > 0.9).any()), x.size(0) > 3, bool(x.sum() > 2)
+        y = x + 1 if any([False, some, first]) else x
+        y = y * 2 if all([True, some, first, large]) else y
+        y = y - 3 if any([x.size(0) - 1, x.size(0) - 2]) else y
+        y = y / 2 if all([x.size(0), x.size(0) - 3]) else y
+        return y, any([float(x[0, 0] > 0.5), 0.0]), all([some]), any([large, True])
+
+
+@pytest.mark.parametrize("opset", [11, 18])
+def test_any_and_all_of_what_the_running_model_knows(opset, tmp_path):
+    torch.manual_seed(0)
+    runs = [(torch.rand(n, 3) * scale,) for n in (1, 2, 3, 5) for scale in (0.1, 0.5, 1)]
+    same(AnyAndAll(), tmp_path, runs, "-i", "x:float32[N,3]", "--opset", str(opset))

@@ -545,26 +545,30 @@ static bool sum_of_list(Builtin *b, Value *out)
     return !ctx_failed(b->cx);
 }
 
+/* *out or v, *out and v: of the truth of v, which the running model decides. */
+static bool fold_truth(Builtin *b, bool any, Value v, Value *out)
+{
+    OpArg one = { NULL, v };
+    Value truth;
+    return builtin_call(b->ev, str_of(b->cx, "aten::Bool"), &one, 1, &truth) == DONE &&
+        fold_item(b, any ? "aten::__or__" : "aten::__and__", any ? "any" : "all", truth, out);
+}
+
 /* any (datum 1) or all. A known item may decide the answer whatever the symbolic items are. */
 static bool any_or_all(Builtin *b, Value *out)
 {
     const List *l = b->arg[0].v.list;
     bool any = b->row->datum;
-    bool unknown = false;
+    *out = val_bool(!any);
     count_numbers(b->cx, (uint64_t)l->n);
-    for (int64_t i = 0; i < l->n; i++) {
-        Tri t = val_truth(b->cx, l->at[i].v);
-        unknown = unknown || t == UNKNOWN;
-        if (t == (any ? YES : NO)) {
+    for (int64_t i = 0; i < l->n; i++)
+        if (val_truth(b->cx, l->at[i].v) == (any ? YES : NO)) {
             *out = val_bool(any);
             return true;
         }
-    }
-    if (unknown)
-        return fail(b->cx, E_UNDECIDED,
-                    "%s of a list with values that are only known when the model runs",
-                    any ? "any" : "all");
-    *out = val_bool(!any);
+    for (int64_t i = 0; i < l->n; i++)
+        if (val_truth(b->cx, l->at[i].v) == UNKNOWN && !fold_truth(b, any, l->at[i].v, out))
+            return false;
     return true;
 }
 
