@@ -80,7 +80,7 @@ void specialized_ask(Ctx *cx, Dim size, Str path, int axis, bool by_name)
     map_put(cx, &s->asked, size, a);
 }
 
-static const void *as_key(int64_t v) { return (const void *)(intptr_t)(v + 1); }
+static const void *as_key(int64_t v) { return (const void *)((uintptr_t)v + 1); }
 
 static void add_number(Ctx *cx, double v)
 {
