@@ -25,3 +25,13 @@ def test_a_size_is_rounded_as_a_double(expressions, tmp_path):
     runs = [(torch.zeros(n),) for n in (*range(0, 60), 75, 123, 830, 1001, 2047)]
     _, kinds = same(program(tmp_path, expressions), tmp_path, runs, "-i", "x:float32[N]")
     assert ("Cast" in kinds) == (expressions == ROUNDED)           # what needs no doubles stays an expression of N
+
+
+INTS = ("n >> 1", "n << 2", "n & 3", "n & 5", "n & -2", "n | 1", "n ^ 3", "1 << n % 9", "n >> (n & 1)", "-(n >> 1) >> 1", "(2 - n) & 7", "math.gcd(n, 12)")
+FLOATS = ("(n >> 1)/2", "(n & 5)/2", "(n | 1)/2", "(1 << n % 9)/4", "math.gcd(n, 12)/8", "math.ldexp(0.75, n % 9)")
+
+
+def test_bits_of_a_size_are_an_int(tmp_path):
+    """They were tensors: (n >> 1)/2 was cut off to a whole number, and max(n >> 1, 2) refused."""
+    whole = [e for i in INTS for e in (i, "max(%s, 2)" % i, "math.ceil((%s)/2)" % i, "abs(%s)" % i)] + ["int(4*(%s))" % f for f in FLOATS]
+    same(program(tmp_path, whole), tmp_path, [(torch.zeros(n),) for n in range(40)], "-i", "x:float32[N]")

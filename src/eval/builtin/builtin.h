@@ -95,6 +95,8 @@ static inline bool give_ox(Builtin *b, Ox v, Value *out)
 Ox double_of(Graph *g, Value v); /* any real number or bool as a 0-d double */
 /* A float: what an operator on tensors gives for the arguments as 0-d doubles. */
 MUST_USE bool float_of_operator(Builtin *b, const char *operator_name, Value *out);
+/* An int: what an operator on tensors gives for one or two ints as 0-d int64. */
+MUST_USE bool int_of_operator(Builtin *b, const char *operator_name, Value *out);
 /* a < b of two values that can be ordered; *known false for others. */
 bool less_than(Value a, Value b, bool *known);
 /* Are x and y equal? *out is a bool, or for lists that hold sizes a relation of them. */

@@ -252,8 +252,42 @@ static bool identical(Builtin *b, Value *out)
 
 typedef enum { BIT_AND, BIT_OR, BIT_XOR, BIT_SHL, BIT_SHR } Bits;
 
+/* x << n is x * 2^n, x >> n is x // 2^n, and x & (2^n - 1) is x % 2^n, of negative numbers too.
+ * *out is one of these; NULL: x by y is none. False after an error. */
+static bool bits_as_dim(Builtin *b, Dim x, Dim y, Dim *out)
+{
+    Bits op = (Bits)b->row->datum;
+    int64_t n;
+    *out = NULL;
+    if (!dim_known(y, &n) || n < 0)
+        return true;
+    if (op == BIT_AND && n < INT64_MAX && (n & (n + 1)) == 0)
+        *out = dim_mod(b->cx, x, dim_int(b->cx, n + 1));
+    else if (op == BIT_SHL && n <= 62)
+        *out = dim_mul(b->cx, x, dim_int(b->cx, (int64_t)1 << n));
+    else if (op == BIT_SHR && n <= 62)
+        *out = dim_floordiv(b->cx, x, dim_int(b->cx, (int64_t)1 << n));
+    return !ctx_failed(b->cx);
+}
+
+/* Bits of ints of which one depends on a size. */
+static bool bits_of_sizes(Builtin *b, Value *out)
+{
+    Dim x, y, d;
+    if (!val_dim_of(b->arg[0].v, b->cx, &x) || !val_dim_of(b->arg[1].v, b->cx, &y))
+        return builtin_fail(b, "the bits of these numbers are not known");
+    if (!bits_as_dim(b, x, y, &d))
+        return false;
+    if (!d)
+        return int_of_operator(b, b->row->name, out);
+    *out = val_dim(b->cx, d);
+    return true;
+}
+
 static bool bits(Builtin *b, Value *out)
 {
+    if (any_symbolic(b))
+        return bits_of_sizes(b, out);
     int64_t x = b->arg[0].v.i;
     int64_t y = b->arg[1].v.i;
     switch ((Bits)b->row->datum) {
@@ -323,11 +357,11 @@ const BuiltinRow builtin_compare[] = {
     { .name = "aten::__and__", .kinds = "bb", .fn = logic, .datum = BIT_AND },
     { .name = "aten::__or__", .kinds = "bb", .fn = logic, .datum = BIT_OR },
     { .name = "aten::__xor__", .kinds = "bb", .fn = logic, .datum = BIT_XOR },
-    { .name = "aten::__and__", .kinds = "II", .fn = bits, .datum = BIT_AND },
-    { .name = "aten::__or__", .kinds = "II", .fn = bits, .datum = BIT_OR },
-    { .name = "aten::__xor__", .kinds = "II", .fn = bits, .datum = BIT_XOR },
-    { .name = "aten::__lshift__", .kinds = "II", .fn = bits, .datum = BIT_SHL },
-    { .name = "aten::__rshift__", .kinds = "II", .fn = bits, .datum = BIT_SHR },
+    { .name = "aten::__and__", .kinds = "ii", .fn = bits, .datum = BIT_AND },
+    { .name = "aten::__or__", .kinds = "ii", .fn = bits, .datum = BIT_OR },
+    { .name = "aten::__xor__", .kinds = "ii", .fn = bits, .datum = BIT_XOR },
+    { .name = "aten::__lshift__", .kinds = "ii", .fn = bits, .datum = BIT_SHL },
+    { .name = "aten::__rshift__", .kinds = "ii", .fn = bits, .datum = BIT_SHR },
     { .name = "aten::__not__", .kinds = "b", .fn = negate_bool },
     COMPARE("eq", CMP_EQ),
     COMPARE("ne", CMP_NE),

@@ -104,6 +104,8 @@ static bool float_test(Builtin *b, Value *out)
 
 static bool gcd(Builtin *b, Value *out)
 {
+    if (any_symbolic(b))
+        return int_of_operator(b, b->row->name, out);
     uint64_t x = (uint64_t)b->arg[0].v.i;
     uint64_t y = (uint64_t)b->arg[1].v.i;
     x = b->arg[0].v.i < 0 ? 0 - x : x;
@@ -134,6 +136,8 @@ static bool factorial(Builtin *b, Value *out)
 /* x * 2^e, of whose e PyTorch takes the lower 32 bits. */
 static bool ldexp_number(Builtin *b, Value *out)
 {
+    if (any_symbolic(b))
+        return float_of_operator(b, b->row->name, out);
     int32_t e = (int32_t)(uint32_t)b->arg[1].v.i;
     *out = val_float(ldexp(real_of(b->arg[0].v), e));
     return true;
@@ -208,9 +212,9 @@ const BuiltinRow builtin_math[] = {
     { .name = "aten::isnan", .kinds = "C", .fn = float_test, .datum = IS_NAN },
     { .name = "aten::isinf", .kinds = "C", .fn = float_test, .datum = IS_INF },
     { .name = "aten::isfinite", .kinds = "C", .fn = float_test, .datum = IS_FINITE },
-    { .name = "aten::gcd", .kinds = "II", .fn = gcd },
+    { .name = "aten::gcd", .kinds = "ii", .fn = gcd },
     { .name = "aten::factorial", .kinds = "I", .fn = factorial },
-    { .name = "aten::ldexp", .kinds = "NI", .fn = ldexp_number },
+    { .name = "aten::ldexp", .kinds = "ni", .fn = ldexp_number },
     { .name = "aten::frexp", .kinds = "f", .fn = frexp_number },
     { .name = "aten::modf", .kinds = "N", .fn = modf_number },
     { .name = "aten::polar", .kinds = "NN", .fn = polar },

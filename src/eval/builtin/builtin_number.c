@@ -34,6 +34,21 @@ bool float_of_operator(Builtin *b, const char *operator_name, Value *out)
     return give_ox(b, tensor_read(b->g, out->t), out);
 }
 
+bool int_of_operator(Builtin *b, const char *operator_name, Value *out)
+{
+    OpArg arg[2];
+    for (size_t i = 0; i < b->n; i++) {
+        Dim d;
+        if (i == COUNT(arg) || !val_dim_of(b->arg[i].v, b->cx, &d))
+            return fail(b->cx, E_BUG, "%s is no function of two ints", b->row->name);
+        arg[i] = (OpArg){ .v = val_tensor(b->cx, ox_dim_value(b->g, d)) };
+    }
+    *out = op_call(b->g, str_of(b->cx, operator_name), NULL, arg, b->n, NULL, 0);
+    if (out->tag != V_TENSOR)
+        return !ctx_failed(b->cx);
+    return give_ox(b, tensor_read(b->g, out->t), out);
+}
+
 static bool give_dim(Builtin *b, Dim d, Value *out)
 {
     *out = val_dim(b->cx, d);
