@@ -163,6 +163,19 @@ static bool norm_of(Rewrite *rw, const Node *bn, const Node *conv, Norm *out)
     return out->channels > 0 && out->outer > 0 && bn->in[1]->k->dims[0] == out->channels;
 }
 
+/* Are all factors finite? Infinite weights make NaN of a sum that would be infinite, as where
+ * epsilon and a variance are 0. */
+static bool norm_is_finite(Ctx *cx, const Norm *a)
+{
+    NormData p;
+    ArenaMark m = arena_mark(cx->run);
+    bool finite = read_norm(cx, a, &p);
+    for (int64_t c = 0; finite && c < a->channels; c++)
+        finite = isfinite(factor_at(a, &p, c));
+    arena_reset(cx->run, m);
+    return finite;
+}
+
 /* Does float16 hold the new weight and bias, where they are to be of that type? Else the batch norm
  * stays, which computes in float32. */
 static bool norm_fits(Rewrite *rw, const Norm *a, int axis)
@@ -192,7 +205,7 @@ static bool fuse_norm(Rewrite *rw, Node *n)
         conv = made_by(n->in[0], "ConvTranspose");
     if (!conv || conv->graph != n->graph || !norm_of(rw, n, conv, &norm))
         return true;
-    if (!norm_fits(rw, &norm, node_is(conv, "ConvTranspose")))
+    if (!norm_is_finite(rw->cx, &norm) || !norm_fits(rw, &norm, node_is(conv, "ConvTranspose")))
         return !ctx_failed(rw->cx);
     Ox w = norm_const(n->graph, &norm, false, derived_name(rw->cx, norm.weight, ".bn"));
     Ox b = norm_const(n->graph, &norm, true, bias_name(rw->cx, norm.weight, norm.bias));

@@ -214,6 +214,10 @@ static void ints_stay_dims(void **state)
         dim_eq(cx, cut.dim, dim_floordiv(cx, dim_sub(cx, s.n.dim, dim_int(cx, 5)), dim_int(cx, 2))),
         UNKNOWN);
     assert_dim(call2(&s, "aten::remainder", s.n, val_int(3)), "N%3");
+    assert_dim(call2(&s, "aten::__rshift__", s.n, val_int(1)), "N//2");
+    assert_dim(call2(&s, "aten::__lshift__", s.n, val_int(2)), "4*N");
+    assert_dim(call2(&s, "aten::__and__", s.n, val_int(7)), "N%8");
+    assert_int_equal(call2(&s, "aten::__and__", s.n, val_int(5)).tag, V_SYMINT);
     assert_int_equal(call2(&s, "aten::sub", s.n, s.n).i, 0);
     assert_int_equal(call2(&s, "aten::sub", s.n, s.n).tag, V_INT);
     Value ge = call2(&s, "aten::ge", s.n, val_int(0));

@@ -629,6 +629,20 @@ static void conv_and_batch_norm_fuse(void **state)
     assert_true(b[0] == 0 && b[1] == (float)(2 - 2 * 1.41421356237309504880));
 }
 
+/* A variance and an epsilon of 0 make the factor of a channel infinite. */
+static void a_batch_norm_of_no_variance_stays(void **state)
+{
+    Graph *g = graph_of(*state);
+    static const float none[2] = { 1, 0 };
+    Ox s = weight(g, "s", DIMS(2));
+    Ox var = ox_const(g, const_make(*state, DT_FLOAT, DIMS(2), none));
+    Ox y = ox_g(g, "Conv", input(g, "x", DT_FLOAT, "N,1,4,4"), weight(g, "w", DIMS(2, 1, 1, 1)));
+    graph_output(
+        g, ox_g_with(g, "BatchNormalization", INPUTS(y, s, s, s, var), FLOAT("epsilon", 0)), NULL);
+    assert_true(tidy(g, &newest));
+    assert_int_equal(g->nodes.n, 2);
+}
+
 /* Half precision would round twice. */
 static void what_fuses_is_single_or_double(void **state)
 {
@@ -1472,6 +1486,7 @@ int main(void)
         TEST(transposes_join),
         TEST(reshapes_join),
         TEST(conv_and_batch_norm_fuse),
+        TEST(a_batch_norm_of_no_variance_stays),
         TEST(what_fuses_is_single_or_double),
         TEST(keep_weights_keeps_them),
         TEST(numbers_of_channels_go_into_the_weights),
