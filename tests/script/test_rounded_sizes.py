@@ -28,7 +28,8 @@ def test_a_size_is_rounded_as_a_double(expressions, tmp_path):
 
 
 INTS = ("n >> 1", "n << 2", "n & 3", "n & 5", "n & -2", "n | 1", "n ^ 3", "1 << n % 9", "n >> (n & 1)", "-(n >> 1) >> 1", "(2 - n) & 7", "math.gcd(n, 12)")
-FLOATS = ("(n >> 1)/2", "(n & 5)/2", "(n | 1)/2", "(1 << n % 9)/4", "math.gcd(n, 12)/8", "math.ldexp(0.75, n % 9)")
+FLOATS = ("(n >> 1)/2", "(n & 5)/2", "(n | 1)/2", "(1 << n % 9)/4", "math.gcd(n, 12)/8", "math.ldexp(0.75, n % 9)", "math.frexp(n/3)[0]",
+          "math.frexp(n/3)[1]/2")
 
 
 def test_bits_of_a_size_are_an_int(tmp_path):

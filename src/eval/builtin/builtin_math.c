@@ -136,17 +136,35 @@ static bool factorial(Builtin *b, Value *out)
 /* x * 2^e, of whose e PyTorch takes the lower 32 bits. */
 static bool ldexp_number(Builtin *b, Value *out)
 {
-    if (any_symbolic(b))
+    if (!is_real(b->arg[0].v) || !is_real(b->arg[1].v))
         return float_of_operator(b, b->row->name, out);
     int32_t e = (int32_t)(uint32_t)b->arg[1].v.i;
     *out = val_float(ldexp(real_of(b->arg[0].v), e));
     return true;
 }
 
+/* frexp of a float that the running model knows: a float and an int. */
+static bool frexp_of_nodes(Builtin *b, Value *out)
+{
+    OpArg arg = { .v = val_tensor(b->cx, double_of(b->g, b->arg[0].v)) };
+    Value made = op_call(b->g, str_of(b->cx, b->row->name), NULL, &arg, 1, NULL, 0);
+    if (made.tag != V_TUPLE)
+        return !ctx_failed(b->cx);
+    Value both[2];
+    Ox exponent = ox_cast(b->g, tensor_read(b->g, made.tuple->at[1].t), DT_INT64);
+    if (!give_ox(b, tensor_read(b->g, made.tuple->at[0].t), &both[0]) ||
+        !give_ox(b, exponent, &both[1]))
+        return false;
+    *out = val_tuple(b->cx, both, 2);
+    return true;
+}
+
 static bool frexp_number(Builtin *b, Value *out)
 {
+    if (!is_real(b->arg[0].v))
+        return frexp_of_nodes(b, out);
     int e = 0;
-    Value both[2] = { val_float(frexp(b->arg[0].v.f, &e)) };
+    Value both[2] = { val_float(frexp(real_of(b->arg[0].v), &e)) };
     both[1] = val_int(e);
     *out = val_tuple(b->cx, both, 2);
     return true;
@@ -215,7 +233,7 @@ const BuiltinRow builtin_math[] = {
     { .name = "aten::gcd", .kinds = "ii", .fn = gcd },
     { .name = "aten::factorial", .kinds = "I", .fn = factorial },
     { .name = "aten::ldexp", .kinds = "ni", .fn = ldexp_number },
-    { .name = "aten::frexp", .kinds = "f", .fn = frexp_number },
+    { .name = "aten::frexp", .kinds = "n", .fn = frexp_number },
     { .name = "aten::modf", .kinds = "N", .fn = modf_number },
     { .name = "aten::polar", .kinds = "NN", .fn = polar },
     { .name = "aten::angle", .kinds = "C", .fn = angle },
