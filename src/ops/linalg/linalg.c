@@ -143,6 +143,12 @@ static bool gemm_takes(Ox x, double alpha, double beta)
         (double)(float)beta == beta;
 }
 
+/* Is c multiplied by beta? ONNX Runtime 1.31's Gemm leaves that out where a has no columns. */
+static bool gemm_scales(Op *op, Ox a, double beta)
+{
+    return beta == 0 || beta == 1 || dim_le(op->cx, dim_int(op->cx, 1), ox_dim(a, 1)) == YES;
+}
+
 /* alpha * a b + beta * c; c NULL: none. */
 static Ox gemm(Op *op, Ox a, Ox b, Ox c, double alpha, double beta)
 {
@@ -262,7 +268,8 @@ static Ox lower_addmm(Op *op)
         return product_of(op, a, b);
     if (!need_expand(op, c, (Dim[]){ ox_dim(a, 0), ox_dim(b, 1) }, 2))
         return POISON;
-    bool one_node = gemm_takes(a, alpha, beta) && ox_rank(c) >= 0 && ox_rank(c) <= 2;
+    bool one_node = gemm_takes(a, alpha, beta) && gemm_scales(op, a, beta) && ox_rank(c) >= 0 &&
+        ox_rank(c) <= 2;
     if (one_node && beta == 0)
         return gemm(op, a, b, NULL, alpha, 1);
     if (one_node)
