@@ -7,9 +7,10 @@
  * Running out of memory, or over --limit heap: a small allocation never fails. A reserve is left
  * once malloc has refused, a sixteenth of the limit once that is passed; from then on the context
  * has failed (sticky), and every step - a statement, an operator, a pickle opcode, a node - looks
- * at ctx_failed() first. What goes on until the rest is used up too ends with give_up (error.h). An
- * allocation whose size comes from a file goes through new_array and may be NULL: check it on the
- * next line (tools/check-layers finds code that does not). */
+ * at ctx_failed() first. What goes on until the rest is used up too ends with give_up (error.h),
+ * and so does a map that cannot grow. An allocation whose size comes from a file goes through
+ * new_array and may be NULL: check it on the next line (tools/check-layers finds code that does
+ * not). */
 #ifndef PT2ONNX_BASE_H
 #define PT2ONNX_BASE_H
 

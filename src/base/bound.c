@@ -51,8 +51,14 @@ bool bounded(Ctx *cx, bool (*work)(void *arg), void *arg)
 
 void give_up(Ctx *cx)
 {
-    if (cx->way_out)
-        longjmp(cx->way_out->back, 1);
+    if (!cx->way_out)
+        return;
+    if (cx->error.code == E_RESTART) { /* it came before the error that ends the conversion */
+        cx->error.code = E_NONE;
+        fail(cx, E_LIMIT, "a limit of memory, steps or depth is reached");
+        fail_is_final(cx);
+    }
+    longjmp(cx->way_out->back, 1);
 }
 
 int call_user(Ctx *cx, int (*f)(void *arg), void *arg)

@@ -101,6 +101,14 @@ static bool grow_slots(Ctx *cx, Map *m)
     return true;
 }
 
+/* Memory has run out, and the context has failed. Walks go by a map of what they have met: with one
+ * that lacks it they would go round for ever. */
+static MapEntry *no_room(Ctx *cx)
+{
+    give_up(cx);
+    return NULL; /* a caller outside `bounded` */
+}
+
 /* The entry of key; a new one has this value. NULL when there is no memory. */
 static MapEntry *entry_of(Ctx *cx, Map *m, const void *key, const void *val, bool *made)
 {
@@ -111,11 +119,11 @@ static MapEntry *entry_of(Ctx *cx, Map *m, const void *key, const void *val, boo
         return &m->at[slot->entry - 1];
     if ((m->n + 1) * 3 > m->nslot * 2) {
         if (!grow_slots(cx, m))
-            return NULL;
+            return no_room(cx);
         slot = free_slot(m, hash);
     }
     if (!vec_room(cx, (void **)&m->at, m->n, &m->cap, sizeof *m->at))
-        return NULL;
+        return no_room(cx);
     m->at[m->n++] = (MapEntry){ key, MUTABLE(void, val) };
     *slot = (MapSlot){ (uint32_t)m->n, hash };
     return &m->at[m->n - 1];

@@ -129,6 +129,36 @@ static void memory_stays_near_the_limit(void **state)
     assert_true(arena_bytes(cx->run) < 26000000);
 }
 
+static bool meet_forever(void *cx)
+{
+    Map met = { 0 };
+    for (uintptr_t i = 1; cx; i++) {
+        map_put((Ctx *)cx, &met, (void *)i, NULL);
+        assert_non_null(map_find(&met, (void *)i));
+    }
+    return true;
+}
+
+static void a_map_that_cannot_grow_ends_the_walk(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_HEAP] = 20000000;
+    assert_ends(cx, meet_forever, "over the limit of 20000000");
+}
+
+static bool meet_forever_before_a_restart(void *cx)
+{
+    return fail((Ctx *)cx, E_RESTART, "begin again") || meet_forever(cx);
+}
+
+static void no_restart_is_left_where_a_conversion_ends(void **state)
+{
+    Ctx *cx = *state;
+    cx->limit[LIMIT_HEAP] = 20000000;
+    assert_false(bounded(cx, meet_forever_before_a_restart, cx));
+    assert_int_equal(cx->error.code, E_LIMIT);
+}
+
 static bool fail_softly(void *arg)
 {
     Ctx *cx = arg;
@@ -178,6 +208,8 @@ int main(void)
         TEST(a_recursion_in_a_users_function_ends_there),
         TEST(time_without_progress_ends),
         TEST(memory_stays_near_the_limit),
+        TEST(a_map_that_cannot_grow_ends_the_walk),
+        TEST(no_restart_is_left_where_a_conversion_ends),
         TEST(what_work_says_is_what_bounded_says),
         TEST(code_of_the_user_is_not_jumped_over),
     };
