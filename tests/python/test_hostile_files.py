@@ -167,6 +167,14 @@ def test_a_long_statement_ends(name, tmp_path):
     assert re.search(r"1 s of processor time were spent running the program, without an end in sight(.|\n)*" + re.escape(line), got["err"]), got["err"]
 
 
+def test_characters_to_strip_are_gone_through_once(tmp_path):
+    """Four million characters, all of which a set of four million ends in."""
+    body = ("    s = \"b\"\n    t = \"a\"\n    for i in range(22):\n      s = torch.add(s, s)\n      t = torch.add(t, t)\n"
+            "    return torch.add(x, torch.len(torch.strip(s, torch.add(t, \"b\"))))\n")
+    got = measured(str(program(tmp_path / "m.pt", FORWARD + body)), tmp_path / "m.onnx", "-i", KNOWN)
+    assert got["exit"] == 0 and got["seconds"] < 5, got
+
+
 def test_a_limit_is_a_bound(tmp_path):
     """A list that grows in a loop, at several limits: the whole process stays below the limit and a quarter."""
     body = FORWARD + "    l = annotate(List[int], [])\n    while True:\n      _0 = torch.append(l, 1)\n    return x\n"

@@ -120,13 +120,15 @@ typedef enum { SIDE_LEFT = 1, SIDE_RIGHT = 2, SIDE_BOTH = 3 } Side;
 static bool strip(Builtin *b, Value *out)
 {
     Str s = text_of(b, 0);
-    const char *set = missing(b, 1) ? " \n\t\f\v" : text_of(b, 1)->s;
-    size_t n_set = missing(b, 1) ? 5 : text_of(b, 1)->len;
+    Str set = missing(b, 1) ? str_of(b->cx, " \n\t\f\v") : text_of(b, 1);
+    bool goes[UINT8_MAX + 1] = { false };
     int64_t from = 0;
     int64_t to = s->len;
-    while (b->row->datum & SIDE_LEFT && from < to && memchr(set, s->s[from], n_set))
+    for (uint32_t i = 0; i < set->len; i++)
+        goes[(uint8_t)set->s[i]] = true;
+    while (b->row->datum & SIDE_LEFT && from < to && goes[(uint8_t)s->s[from]])
         from++;
-    while (b->row->datum & SIDE_RIGHT && to > from && memchr(set, s->s[to - 1], n_set))
+    while (b->row->datum & SIDE_RIGHT && to > from && goes[(uint8_t)s->s[to - 1]])
         to--;
     *out = piece(b, s->s + from, to - from);
     return true;
