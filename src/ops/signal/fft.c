@@ -532,6 +532,11 @@ static DType window_type(Op *op, Ox x)
     return complex_window(op) ? promote_types(parts, DT_COMPLEX64) : parts;
 }
 
+static int64_t win_length_of(Op *op, int64_t n_fft)
+{
+    return arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
+}
+
 /* The window [n_fft] of type t: argument `window`, or win_length ones, in the middle of zeros. */
 static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
 {
@@ -539,7 +544,7 @@ static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
     Ox window = arg_opt(op, "window");
     Ox one = ox_number(op->g, t, 1);
     Ox zero = ox_number(op->g, t, 0);
-    int64_t length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
+    int64_t length = win_length_of(op, n_fft);
     if (!ox_ok(x))
         return x;
     if (length < 1 || length > n_fft)
@@ -593,22 +598,38 @@ static Ox windowed(Op *op, Ox x, int64_t n_fft, int64_t hop)
     return ox(op, "Mul", pair, ox_ok(window) ? unsqueeze_axis(op, window, 1) : window);
 }
 
-/* x padded by n_fft / 2 at both ends, so that frame t is centred at sample t * hop. */
-static Ox centred(Op *op, Ox x, int64_t n_fft)
+/* x, [batch, time], with `size` elements more at both ends. */
+static Ox padded(Op *op, Ox x, int64_t size)
 {
+    Value mode = has_param(op, "pad_mode") ? arg_value(op, "pad_mode")
+                                           : val_str(str_of(op->cx, "constant"));
     Value three = val_tensor(op->cx, unsqueeze_axis(op, x, 1));
-    Value sides[] = { val_int(n_fft / 2), val_int(n_fft / 2) };
-    Value args[] = { three, val_list(op->cx, sides, 2, "int"), val_str(arg_str(op, "pad_mode")) };
+    Value sides[] = { val_int(size), val_int(size) };
+    Value args[] = { three, val_list(op->cx, sides, 2, "int"), mode };
     Ox padded = call_ox(op, "aten::pad", args, 3);
     Ox axes = ints(op, 1);
     return ox(op, "Squeeze", padded, axes);
 }
 
+/* x padded as the call says: by half a frame (center), so that frame t is centred at sample
+ * t * hop; or by the zeros before a short window (align_to_window), so that the first window begins
+ * at sample 0. */
+static Ox padded_for_frames(Op *op, Ox x, int64_t n_fft)
+{
+    bool center = has_param(op, "center") && arg_bool(op, "center");
+    bool aligned = arg_given(op, "align_to_window");
+    if (center && aligned)
+        return op_fail(op, E_VALUE, "stft align_to_window should only be set when center = false");
+    if (center)
+        return padded(op, x, n_fft / 2);
+    int64_t left = (n_fft - win_length_of(op, n_fft)) / 2;
+    return aligned && arg_bool(op, "align_to_window") && left > 0 ? padded(op, x, left) : x;
+}
+
 /* The transforms of all frames of x, [batch, time]: a pair [batch, bins, frames, 2]. */
 static Ox short_transforms(Op *op, Ox x, int64_t n_fft, int64_t hop, bool halved)
 {
-    if (has_param(op, "center") && arg_bool(op, "center"))
-        x = centred(op, x, n_fft);
+    x = padded_for_frames(op, x, n_fft);
     if (!ox_ok(x))
         return POISON;
     Ox pair = dft(op, windowed(op, x, n_fft, hop), 2, false, halved);
