@@ -17,6 +17,7 @@ typedef struct Back {
     Graph *g;
     Ctx *cx;
     const Tape *tape;
+    Map ends;    /* values that no path leads through: a step's inputs, an x among them */
     Map between; /* values on a way from an x */
     Map grad;    /* value -> its gradient so far */
     NodeVec nodes;
@@ -88,7 +89,7 @@ static bool collect(Back *b, OxList y)
         Ox v = todo.at[--todo.n];
         count_work(b->cx);
         if (!may_have_gradient(v) || v->kind != OX_NODE || map_find(&b->tape->stops, v) ||
-            !map_add(b->cx, &seen, v->node, NULL))
+            map_find(&b->ends, v) || !map_add(b->cx, &seen, v->node, NULL))
             continue;
         vec_push(b->cx, &b->nodes, v->node);
         reads_of(b, v->node, &todo);
@@ -484,38 +485,59 @@ static bool step(Back *b, Node *n)
     return !ctx_failed(b->cx);
 }
 
+static bool walk(Back *b, OxList y, OxList dy, OxList x, Ox *dx)
+{
+    if (!collect(b, y))
+        return false;
+    mark_between(b, x);
+    for (size_t i = 0; i < y.n; i++)
+        if (is_between(b, y.at[i]) && !add_to(b, y.at[i], dy.at[i]))
+            return false;
+    for (size_t i = b->nodes.n; i-- > 0;)
+        if (!step(b, b->nodes.at[i]))
+            return false;
+    for (size_t i = 0; i < x.n; i++)
+        dx[i] = map_get(&b->grad, x.at[i]);
+    return !ctx_failed(b->cx);
+}
+
 bool gradients(Graph *g, OxList y, OxList dy, OxList x, const Tape *tape, Ox *dx)
 {
     Back b = { .g = g, .cx = g->cx, .tape = tape };
-    if (!collect(&b, y))
-        return false;
-    mark_between(&b, x);
-    for (size_t i = 0; i < y.n; i++)
-        if (is_between(&b, y.at[i]) && !add_to(&b, y.at[i], dy.at[i]))
-            return false;
-    for (size_t i = b.nodes.n; i-- > 0;)
-        if (!step(&b, b.nodes.at[i]))
-            return false;
-    for (size_t i = 0; i < x.n; i++)
-        dx[i] = map_get(&b.grad, x.at[i]);
-    return !ctx_failed(g->cx);
+    return walk(&b, y, dy, x, dx);
 }
 
+/* Is input i another one than those before it? F.layer_norm(x, [4], w, w) reads w twice, and what
+ * the formula gives w is for both. */
+static bool is_first(const Node *n, int i)
+{
+    for (int k = 0; k < i; k++)
+        if (n->in[k] == n->in[i])
+            return false;
+    return true;
+}
+
+/* The formula is walked back to n's inputs and no further: the weight of a norm may be computed
+ * from what it normalises, and that path is one of the walk outside. */
 bool step_through(Step *s, Ox formula)
 {
     Ox dx[8];
     ReadVec wanted = { 0 };
+    Back b = { .g = s->g, .cx = s->cx, .tape = s->tape };
     if (!ox_ok(formula))
         return false;
-    for (int i = 0; i < s->n->n_in; i++)
-        if (step_wants(s, i))
+    for (int i = 0; i < s->n->n_in; i++) {
+        if (step_in(s, i))
+            map_put(s->cx, &b.ends, s->n->in[i], NULL);
+        if (step_wants(s, i) && is_first(s->n, i))
             vec_push(s->cx, &wanted, s->n->in[i]);
+    }
     if (wanted.n > COUNT(dx) ||
-        !gradients(s->g, INPUTS(formula), INPUTS(s->grad[0]), (OxList)LIST(wanted), s->tape, dx))
+        !walk(&b, INPUTS(formula), INPUTS(s->grad[0]), (OxList)LIST(wanted), dx))
         return false;
     size_t at = 0;
     for (int i = 0; i < s->n->n_in; i++)
-        if (step_wants(s, i))
+        if (step_wants(s, i) && is_first(s->n, i))
             s->out[i] = dx[at++];
     return true;
 }
