@@ -145,6 +145,7 @@ DERIVATIVES = {
     "aten::clip": ("torch.clip(x, y, 1.0 - y)", POINTS),
     "aten::clamp_min": ("torch.clamp_min(x, y)", POINTS), "aten::clamp_max": ("torch.clamp_max(x, y)", POINTS),
     "aten::median": ("x.median() + torch.where(x > 0, x, y)[:2].median()", POINTS), "aten::nanmedian": ("torch.where(y > 0, x, float('nan')).nanmedian()", POINTS),
+    "aten::binary_cross_entropy": ("F.binary_cross_entropy(x.clamp(0.0, 1.0), y.clamp(0.0, 1.0)) + F.binary_cross_entropy(x.sigmoid() * 0.5 + 0.25, y.sigmoid(), w.detach()[0], reduction='none')", POINTS),
     "aten::relu6": ("F.relu6(x)", POINTS), "aten::hardtanh": ("F.hardtanh(x) + F.hardtanh(y, -0.5, 2.0)", POINTS),
     "aten::special_erfcx": ("torch.special.erfcx(x * 0.25)", POINTS),
     "aten::erfinv": ("torch.erfinv(x)", BETWEEN_0_AND_1), "aten::special_erfinv": ("torch.special.erfinv(x)", BETWEEN_0_AND_1),

@@ -197,6 +197,33 @@ static Ox lower_bce(Op *op)
     return weighted(op, ox(op, "Neg", sum));
 }
 
+/* grad w (x - t) / (x (1 - x)), where PyTorch divides by 1e-12 or more: x is 0 or 1 where a sigmoid
+ * has saturated, and the nodes of the loss have 0 times infinity there. */
+static Ox lower_bce_backward(Op *op)
+{
+    Ox x = arg(op, "self");
+    Ox t = arg(op, "target");
+    Ox grad = arg(op, "grad_output");
+    Ox weight = arg_opt(op, "weight");
+    Ox spread = ox(op, "Mul", from(op, 1, x), x);
+    Ox slope = ox(op, "Div", ox(op, "Sub", x, t), at_least(op, spread, 1e-12));
+    slope = weight ? in_place(op, "Mul", slope, weight) : slope;
+    if (!ox_ok(slope))
+        return POISON;
+    if (arg_int(op, "reduction") == MEAN) {
+        Ox count = ox(op, "Size", slope);
+        slope = ox(op, "Div", slope, ox_cast(op->g, count, ox_dtype(slope)));
+    }
+    return ox(op, "Mul", grad, slope);
+}
+
+/* The target's is grad w z, z = log(1 - x) - log x: that of a probability of 1/2, which divides by
+ * 1/4, at a distance of z / 4 from its target. So the weight and the mean are said once. */
+#define OF_BCE                                                                           \
+    "self = aten::binary_cross_entropy_backward(grad, self, target, weight, reduction) " \
+    "target = aten::binary_cross_entropy_backward(grad, like(0.5, self), "               \
+    "Sub(0.5, Mul(Sub(Log(Sub(1, self)), Log(self)), 0.25)), weight, reduction)"
+
 /* (1 - t) x - ((pos_weight - 1) t + 1) log sigmoid(x), of t's type: 1 - t is what the rest is
  * multiplied with and taken from, in place. */
 static Ox lower_bce_logits(Op *op)
@@ -763,7 +790,11 @@ OP_ROWS(loss)
         "aten::huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.) -> Tensor");
     LOWER(lower_bce, BOTH, PLAIN,
           "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int "
-          "reduction=1) -> Tensor");
+          "reduction=1) -> Tensor",
+          .derivative = OF_BCE);
+    LOWER(lower_bce_backward, "default(grad_output, self, target)", PLAIN,
+          "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, "
+          "Tensor? weight=None, int reduction=1) -> Tensor");
     LOWER(lower_bce_logits, NULL, PLAIN,
           "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, "
           "Tensor? pos_weight=None, int reduction=1) -> Tensor");
