@@ -261,3 +261,18 @@ def test_a_type_that_onnx_runtime_has_no_kernel_for(tmp_path):
     with pytest.raises(Exception, match="NOT_IMPLEMENTED"):
         onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
     assert "another runtime" not in oracle.converted(path, out, "-i", "x:float64[1,2,H,W]", "--target=onnx").stderr
+
+
+class Normals(nn.Module):
+    def forward(self, x, y):
+        return torch.cross(x, y)
+
+
+def test_the_axis_of_a_cross_product(tmp_path):
+    """Without dim PyTorch takes the first axis of 3, which the dynamic one may be in some run."""
+    path, out = save(Normals(), tmp_path), tmp_path / "model.onnx"
+    done = oracle.converted(path, out, "-i", "x:float32[N,3]", "-i", "y:float32[N,3]")
+    said = "dimension 0 (N) is not 3: cross without dim takes the first that is; dim=1 decides it"
+    assert "assumed: " + said in done.stderr and said in assumed(out)
+    for x, y in (("[N=4..,3]", "[N,3]"), ("[2,3]", "[2,3]"), ("[3,N]", "[3,N]")):
+        assert "assumed" not in oracle.converted(path, out, "-i", "x:float32" + x, "-i", "y:float32" + y).stderr

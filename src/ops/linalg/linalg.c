@@ -542,6 +542,18 @@ static Ox lower_tensordot(Op *op)
 
 /* ---- cross, kron, vecdot ---- */
 
+/* Notes the dynamic axes before `axis` that are taken not to be 3. */
+static void note_not_3(Op *op, Ox x, Ox y, int axis)
+{
+    Dim three = dim_int(op->cx, 3);
+    for (int i = 0; i < axis; i++)
+        if (!surely_differ(op, ox_dim(x, i), three) && !surely_differ(op, ox_dim(y, i), three))
+            note(op->cx, NOTE_ASSUMED,
+                 "dimension %d (%s) is not 3: cross without dim takes the first that is; dim=%d "
+                 "decides it",
+                 i, dim_text(op->cx, ox_dim(x, i))->s, axis);
+}
+
 /* The axis `dim`; without it the first axis whose size is 3 in both. */
 static bool cross_axis(Op *op, Ox x, Ox y, int *axis)
 {
@@ -551,11 +563,13 @@ static bool cross_axis(Op *op, Ox x, Ox y, int *axis)
                     "linalg.cross: inputs must have the same number of dimensions.");
     if (arg_given(op, "dim"))
         return arg_dim(op, "dim", rank, axis);
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) {
         if (dim_is(ox_dim(x, i), 3) && dim_is(ox_dim(y, i), 3)) {
+            note_not_3(op, x, y, i);
             *axis = i;
             return true;
         }
+    }
     return fail(op->cx, E_VALUE, "no dimension of size 3 in input");
 }
 
