@@ -515,8 +515,8 @@ static Ox lower_complex(Op *op)
         return POISON;
     Ox none = part_zeros(op, im);
     Ox all = part_zeros(op, re);
-    re = sum(op, re, none);
-    return z_joined(op, (Z){ re, sum(op, im, all) });
+    re = less(op, re, none); /* -0.0 plus 0 would be 0 */
+    return z_joined(op, (Z){ re, less(op, im, all) });
 }
 
 static Ox lower_polar(Op *op)
