@@ -65,16 +65,16 @@ struct OpRow {
     unsigned kinds;      /* Kinds; 0 means PLAIN */
     LowerFn lower;
     CallFn call;
-    WriteFn write;          /* of a view, as what follows. NULL: it cannot be written through */
-    StridesFn strides;      /* NULL: not known */
-    SharesFn shares;        /* NULL: always */
-    bool gives_itself;      /* where it shares memory it is its argument, not another view of it */
-    bool repeats;           /* an element of its base may stand for several of its own */
-    bool conjugates;        /* turns PyTorch's conj bit over, of a complex base */
-    bool negates;           /* turns its neg bit over */
-    JoinFn join;            /* NULL: never */
-    RowLayout layout;       /* of what is no view */
-    LayoutFn layout_of;     /* NULL: `layout` */
+    WriteFn write;      /* of a view, as what follows. NULL: it cannot be written through */
+    StridesFn strides;  /* NULL: not known */
+    SharesFn shares;    /* NULL: always */
+    bool gives_itself;  /* where it reads its argument's own value it is that, not a view of it */
+    bool repeats;       /* an element of its base may stand for several of its own */
+    bool conjugates;    /* turns PyTorch's conj bit over, of a complex base */
+    bool negates;       /* turns its neg bit over */
+    JoinFn join;        /* NULL: never */
+    RowLayout layout;   /* of what is no view */
+    LayoutFn layout_of; /* NULL: `layout` */
     const char *derivative; /* the clauses of rules: "self = EXPR"; NULL: as its nodes have it */
     bool fills;             /* in place PyTorch lets it write an element twice: both writes agree */
     int64_t datum;          /* members of a family differ by this */

@@ -61,11 +61,17 @@ void call_set_row(OpCall *call, const Candidate *c)
     call->schema = c->schema;
 }
 
+/* Its tensors are copied as they are now: t_ may make one look another way later. */
 OpCall *call_kept(Ctx *cx, const OpCall *call)
 {
     OpCall *kept = mem_copy(cx, call, sizeof *call);
     kept->arg = mem_copy(cx, call->arg, (size_t)call->schema->n_param * sizeof *call->arg);
-    return kept->arg ? kept : NULL;
+    if (!kept->arg)
+        return NULL;
+    for (int i = 0; i < call->schema->n_param; i++)
+        if (kept->arg[i].tag == V_TENSOR)
+            kept->arg[i].t = mem_copy(cx, kept->arg[i].t, sizeof *kept->arg[i].t);
+    return kept;
 }
 
 /* ---- making one ---- */
@@ -78,7 +84,7 @@ static Tensor *view_of(Op *op, Tensor *base, Ox read)
         return tensor_copy(op->cx, base, read);
     if (shares == UNKNOWN)
         return tensor_maybe_view(op->cx, base, op->call->schema->name, read);
-    if (op->row->gives_itself)
+    if (op->row->gives_itself && read == tensor_read(op->g, base))
         return tensor_given_back(op->cx, base);
     const OpCall *call = call_kept(op->cx, op->call);
     return tensor_view(op->cx, base, call ? &call->view : NULL, call ? read : POISON);

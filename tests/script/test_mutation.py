@@ -124,13 +124,24 @@ TURNED = """def forward(x):
 
 @pytest.mark.parametrize("turn", ["transpose_(0, 1)", "squeeze_(0)", "unsqueeze_(1)"])
 @pytest.mark.parametrize("given", ["y.to(torch.float32)", "y.contiguous()", "y.cpu()", "y.detach()", "y.alias()", "torch.positive(y)", "torch.as_tensor(y)",
-                                   "y.type_as(x)", "y.resolve_conj()", "y.view_as(y)", "y.add_(1)", "torch.dropout(y, 0.5, False)"])
+                                   "y.type_as(x)", "y.resolve_conj()", "y.view_as(y)", "y.add_(1)", "torch.dropout(y, 0.5, False)",
+                                   "y.flatten(1, 1)", "torch.atleast_2d(y)", "torch.real(y)", "torch.conj(y)"])
 def test_a_tensor_that_is_given_back_turns_with_its_argument(given, turn, tmp_path):
     """What PyTorch gives back as it is has one shape under both names; a view has its own."""
     program = torch.jit.CompilationUnit(TURNED.format(given=given, turn=turn)).forward
     x = torch.arange(6.0).reshape(1, 2, 3)
     program.save(str(tmp_path / "model.pt"))
     oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[1,2,3]")
+    oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy().copy() for y in program(x.clone())])])
+
+
+@pytest.mark.parametrize("view", ["y.view_as(y)", "y.reshape_as(y)", "y.view_as(o)", "y[:, :1].expand_as(o)", "y.as_strided((2, 3), (3, 1))"])
+def test_a_view_keeps_its_shape_when_an_argument_turns(view, tmp_path):
+    text = "def forward(x):\n    y = x * 1.0\n    o = x + 1.0\n    z = %s\n    y.t_()\n    o.unsqueeze_(0)\n    y.add_(1.0)\n    return y, z, o\n" % view
+    program = torch.jit.CompilationUnit(text).forward
+    x = torch.arange(6.0).reshape(2, 3)
+    program.save(str(tmp_path / "model.pt"))
+    oracle.converted(tmp_path / "model.pt", tmp_path / "model.onnx", "-i", "x:float32[2,3]")
     oracle.run(tmp_path / "model.onnx", [([x.numpy()], [y.numpy().copy() for y in program(x.clone())])])
 
 

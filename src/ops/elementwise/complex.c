@@ -811,10 +811,11 @@ OP_ROWS(complex)
          "aten::view_as_real(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_view_as_complex, write_of_pair, NULL, PLAIN,
          "aten::view_as_complex(Tensor(a) self) -> Tensor(a)");
-    VIEW(lower_real, write_real, NULL, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)");
+    VIEW(lower_real, write_real, NULL, PLAIN, "aten::real(Tensor(a) self) -> Tensor(a)",
+         .gives_itself = true);
     VIEW(lower_imag, write_imag, NULL, PLAIN, "aten::imag(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_conj, write_conj, NULL, PLAIN, "aten::conj(Tensor(a) self) -> Tensor(a)",
-         .conjugates = true);
+         .gives_itself = true, .conjugates = true);
     VIEW(lower_conj_of_complex, write_conj, NULL, PLAIN, "aten::_conj(Tensor(a) self) -> Tensor(a)",
          .conjugates = true);
     VIEW(lower_neg_view, write_neg, NULL, PLAIN, "aten::_neg_view(Tensor(a) self) -> Tensor(a)",

@@ -853,7 +853,8 @@ OP_ROWS(view)
                  "aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)");
     VIEW_OR_COPY(
         lower_flatten, as_base, strides_view, shares_viewable, PLAIN,
-        "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)");
+        "aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+        .gives_itself = true);
     VIEW_OR_COPY(lower_ravel, as_base, strides_view, shares_ravelled, PLAIN,
                  "aten::ravel(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_unflatten, as_base, strides_view, PLAIN,
@@ -878,11 +879,14 @@ OP_ROWS(view)
     VIEW(lower_numpy_t, write_numpy_t, strides_t, PLAIN,
          "aten::numpy_T(Tensor(a) self) -> Tensor(a)");
     VIEW(lower_m_t, write_m_t, strides_m_t, PLAIN, "aten::mT(Tensor(a) self) -> Tensor(a)");
-    VIEW_FAMILY(lower_atleast, 1, as_base, NULL, PLAIN, "aten::atleast_1d(Tensor self) -> Tensor");
+    VIEW_FAMILY(lower_atleast, 1, as_base, NULL, PLAIN, "aten::atleast_1d(Tensor self) -> Tensor",
+                .gives_itself = true);
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]");
-    VIEW_FAMILY(lower_atleast, 2, as_base, NULL, PLAIN, "aten::atleast_2d(Tensor self) -> Tensor");
+    VIEW_FAMILY(lower_atleast, 2, as_base, NULL, PLAIN, "aten::atleast_2d(Tensor self) -> Tensor",
+                .gives_itself = true);
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]");
-    VIEW_FAMILY(lower_atleast, 3, as_base, NULL, PLAIN, "aten::atleast_3d(Tensor self) -> Tensor");
+    VIEW_FAMILY(lower_atleast, 3, as_base, NULL, PLAIN, "aten::atleast_3d(Tensor self) -> Tensor",
+                .gives_itself = true);
     CALL(lower_atleast_all, NULL, PLAIN, "aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]");
     VIEW(lower_m_h, write_m_h, NULL, PLAIN, "aten::mH(Tensor(a) self) -> Tensor(a)",
          .conjugates = true);
