@@ -1,9 +1,10 @@
 """Parts of an axis whose size only the running model knows: the unsafe_ and _copy forms of unbind, chunk and split, and tensor_split into an dynamic number of parts."""
+import onnx
 import pytest
 import torch
 from torch import nn
 
-from scripted import refused, same
+from scripted import oracle, refused, same, save
 
 OPEN = ("-i", "x:float32[N,3]")
 RUNS = [(torch.randn(n, 3),) for n in (4, 5, 3, 6)]
@@ -86,3 +87,17 @@ class Shared(nn.Module):
 
 def test_a_part_of_an_open_number_is_written(tmp_path):
     assert "written" in refused(Shared(), tmp_path, *OPEN)
+
+
+class Last(nn.Module):
+    def forward(self, x):
+        return torch.split(x.t(), 2, 1)[1]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_parts_of_a_type_that_onnx_runtime_does_not_split(dtype, tmp_path):
+    """It has no SplitToSequence for them, and a sequence has no cast: the file is valid, and a note says who cannot run it."""
+    path, out = save(Last(), tmp_path), tmp_path / "model.onnx"
+    done = oracle.converted(path, out, "-i", "x:%s[N,3]" % dtype)
+    assert "another runtime than ONNX Runtime, which has no SplitToSequence for %s" % dtype in done.stderr
+    onnx.checker.check_model(str(out), full_check=True)

@@ -310,9 +310,15 @@ static bool is_bound(const FormalArg *f, Ox v, const Change *c)
     return f && is_tensor(v) && strcmp(f->type, c->type) == 0 && ox_dtype(v) == c->from;
 }
 
-/* Would a cast of an input be no help? A Cast is one itself, and the body of a Loop or Scan takes
- * the type that it was made for. */
-static bool keeps_types(const Node *n) { return node_is(n, "Cast") || node_has(n, "body"); }
+/* Would a cast of an input be no help? A Cast is one itself, the body of a Loop or Scan takes the
+ * type that it was made for, and a sequence that the node gives has no cast back. */
+static bool keeps_types(const Node *n)
+{
+    for (int i = 0; i < n->n_out; i++)
+        if (is_sequence(n->out[i]))
+            return true;
+    return node_is(n, "Cast") || node_has(n, "body");
+}
 
 /* The types that n's inputs cannot keep: one change for each type variable of the signature.
  * Gives their number. */
