@@ -274,3 +274,12 @@ def test_an_int_of_data_wraps_where_it_is_made_narrower(tmp_path):
     same(Narrowed(), tmp_path, runs, "-i", "x:int64[]", "-i", "y:float32[N]")
     shape = onnx.load(str(tmp_path / "model.onnx")).graph.output[-1].type.tensor_type.shape
     assert [d.dim_param for d in shape.dim] == ["N + 1"]
+
+
+class AbsoluteTensor(torch.nn.Module):
+    def forward(self, x):
+        return abs(x), abs(torch.complex(x, x)), abs((x * 3).to(torch.int8))
+
+
+def test_abs_of_a_tensor(tmp_path):
+    same(AbsoluteTensor(), tmp_path, [(torch.tensor([-2.5, 0.0, 3.0]),), (torch.tensor([]),)], "-i", "x:float32[N]")
