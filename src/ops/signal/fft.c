@@ -532,9 +532,15 @@ static DType window_type(Op *op, Ox x)
     return complex_window(op) ? promote_types(parts, DT_COMPLEX64) : parts;
 }
 
-static int64_t win_length_of(Op *op, int64_t n_fft)
+/* False after an error: a window has elements, and no more than a frame has. */
+static bool win_length_of(Op *op, int64_t n_fft, int64_t *length)
 {
-    return arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
+    *length = arg_given(op, "win_length") ? arg_int(op, "win_length") : n_fft;
+    if (*length >= 1 && *length <= n_fft)
+        return true;
+    op_fail(op, E_VALUE, "stft: expected 0 < win_length <= n_fft, but got win_length=%lld",
+            (long long)*length);
+    return false;
 }
 
 /* The window [n_fft] of type t: argument `window`, or win_length ones, in the middle of zeros. */
@@ -544,13 +550,11 @@ static Ox window_of(Op *op, Ox x, int64_t n_fft, DType t)
     Ox window = arg_opt(op, "window");
     Ox one = ox_number(op->g, t, 1);
     Ox zero = ox_number(op->g, t, 0);
-    int64_t length = win_length_of(op, n_fft);
+    int64_t length;
     if (!ox_ok(x))
         return x;
-    if (length < 1 || length > n_fft)
-        return op_fail(op, E_VALUE,
-                       "stft: expected 0 < win_length <= n_fft, but got win_length=%lld",
-                       (long long)length);
+    if (!win_length_of(op, n_fft, &length))
+        return POISON;
     int64_t left = (n_fft - length) / 2;
     Dim lengths[3] = { dim_int(cx, left), dim_int(cx, length), dim_int(cx, n_fft - length - left) };
     Ox middle = window ? ox_cast(op->g, window, t) : expand_dims(op, one, &lengths[1], 1);
@@ -622,8 +626,13 @@ static Ox padded_for_frames(Op *op, Ox x, int64_t n_fft)
         return op_fail(op, E_VALUE, "stft align_to_window should only be set when center = false");
     if (center)
         return padded(op, x, n_fft / 2);
-    int64_t left = (n_fft - win_length_of(op, n_fft)) / 2;
-    return aligned && arg_bool(op, "align_to_window") && left > 0 ? padded(op, x, left) : x;
+    int64_t length;
+    if (!aligned || !arg_bool(op, "align_to_window"))
+        return x;
+    if (!win_length_of(op, n_fft, &length))
+        return POISON;
+    int64_t left = (n_fft - length) / 2;
+    return left > 0 ? padded(op, x, left) : x;
 }
 
 /* The transforms of all frames of x, [batch, time]: a pair [batch, bins, frames, 2]. */
