@@ -418,7 +418,8 @@ def test_what_nobody_gave_is_not_passed_behind_a_none():
         assert len(checked(Picky(), args, kwargs=kwargs).graph.input) == inputs
 
 
-@pytest.mark.parametrize("default", [torch.float64, torch.device("cpu"), torch.relu, slice(2), object(), numpy.float32(2), (range(2), 1)], ids=str)
+@pytest.mark.parametrize("default", [torch.float64, torch.device("cpu"), torch.relu, slice(2), object(), numpy.float32(2), (range(2), 1)],
+                         ids=lambda default: type(default).__name__)
 def test_defaults_that_are_no_arguments_of_a_trace_stay_forwards_own(default):
     class Cast(torch.nn.Module):
         def forward(self, x, how=default, y=None, n=2):
