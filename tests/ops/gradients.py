@@ -28,7 +28,7 @@ LEFT_OUT = (
     (r"^(linalg_det|det|logdet|slogdet|_linalg_slogdet)\(", "of singular matrices: docs/limits.md"),
     (r"^_?upsample.*(aa\(|\[1\.)", "factors that leave the sizes as they are, or of which two kinds are given: docs/limits.md"),
     (r"^var\(.*correction=[23]", "of as many numbers as are taken off their count: 0 / 0"),
-    (r"^(binary_cross_entropy|special_logit|fmod|digamma|polygamma)\(", "at a pole"),
+    (r"^(binary_cross_entropy_backward|special_logit|fmod|digamma|polygamma)\(", "at a pole"),
     (r"^round\(.*decimals=1000", "10^1000"),
     (r"^layer_norm\(f16.*f32", "PyTorch computes in float16"),
     (r"^binary_cross_entropy_with_logits\(f32.*, f16", "the loss is float16, and its gradient goes through that type here"),
