@@ -131,10 +131,11 @@ def test_what_pytorch_raises_ends_the_run(tmp_path):
 
 
 def test_an_attempt_to_help_is_short(tmp_path):
-    """A program without end of which something is missing: the line that would help is looked for in a part of what a conversion may take."""
+    """A program without end of which something is missing: the line that would help is looked for in a part of what a conversion may take,
+    which is 100,000 nodes: views here, of 2.0 KB each."""
     body = FORWARD + "    while True:\n      y = torch.view(x, [-1, 2])\n    return x\n"
     got = measured(str(program(tmp_path / "m.pt", body)), tmp_path / "m.onnx", "--limit", "heap=%d" % (10 * HEAP))
-    assert got["exit"] == 1 and got["bytes"] < 2 * HEAP, got
+    assert got["exit"] == 1 and got["bytes"] < 2.2 * HEAP, got
     assert re.search(r"aten::view: the rank of its argument must be known\n", got["err"]), got["err"]
 
 
