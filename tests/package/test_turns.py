@@ -2,6 +2,7 @@
 import io
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -157,6 +158,7 @@ def test_interrupts_at_any_moment(monkeypatch, tmp_path):
     """Ctrl-C every fraction of a millisecond: each export ends or is ended, and nothing of it stays."""
     raising, stop, ended = [False], threading.Event(), 0
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: None)       # of a destructor; pytest's own would be interrupted as it looks for the line
 
     def on_interrupt(number, frame):
         if raising[0]:

@@ -352,6 +352,7 @@ def test_the_report_goes_where_artifacts_go(tmp_path):
     assert "| Relu | 1 |" in (tmp_path / "pages" / "m.md").read_text() and not (tmp_path / "m.md").exists()
 
 
+@pytest.mark.skipif(not torch.__file__.isascii(), reason="torch 2.13 is not imported from such a path in an ASCII locale")
 def test_the_report_is_utf_8_whatever_the_locale(tmp_path):
     script = ("import sys, torch, pt2onnx\nclass Größe(torch.nn.Module):\n    def forward(self, x):\n        return x + 1\n"
               "pt2onnx.export(Größe(), torch.ones(2), sys.argv[1], report=True)\n")
