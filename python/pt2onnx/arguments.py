@@ -117,6 +117,26 @@ class Keywords(torch.nn.Module):
         return self._model(*args[:self._n], **dict(zip(self._names, args[self._n:])))
 
 
+def forward_by_place(model, args, keywords):
+    """(forward, example) for torch.jit.trace, which takes neither keywords nor None: the model's forward with its arguments by place, under the names
+    that it has for them, without those in which is nothing to trace. These are what they are here."""
+    forward, given = model.forward, {**dict(zip(names_of_places(model, len(args)), args)), **keywords}
+    traced = {name: value for name, value in given.items() if any(map(is_traced, torch.utils._pytree.tree_flatten(value)[0]))}
+
+    def by_place(*values):
+        now = {**given, **dict(zip(traced, values))}
+        return forward(*list(now.values())[:len(args)], **{name: now[name] for name in keywords})
+    by_place.__signature__ = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in traced])
+    return by_place, tuple(traced.values())
+
+
+def names_of_places(model, n):
+    """Those of forward's parameters; what *args takes is called as torch's tracer calls what has no name."""
+    signature = signature_of(model)
+    places = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if signature else []
+    return [places[i] if i < len(places) else "argument_%d" % (i + 1) for i in range(n)]
+
+
 class Structured(torch.nn.Module):
     """forward(*leaves): torch's tracer makes plain tuples of named ones, and knows no containers that users have registered."""
 

@@ -16,8 +16,8 @@ import warnings
 import torch
 
 from . import _capi, axes, programs, registry, scripts, shapes
-from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copied, divided, has_structure, leaves, named_tensors, plain, prefix_of,
-                        signature_of, told_apart)
+from .arguments import (Function, Keywords, Structured, arrange, as_tuple, copied, divided, forward_by_place, has_structure, leaves, named_tensors, plain,
+                        prefix_of, signature_of, told_apart)
 from .calls import Call, of_signature
 from .files import WEIGHTS, in_a_file, texts_of, type_fields
 from .parameters import DEFAULTS, OF_UNDERSCORE_EXPORT, bind
@@ -264,16 +264,16 @@ class Export:
     def from_saved_trace(self, path, args, keywords):
         """torch's own trace graph has no place for quantised tensors, packed weights and scripted modules; a saved trace has."""
         self.needs_trace()
-        if keywords:
-            raise RuntimeError("a model with quantised or scripted parts takes positional arguments only, not %s" % ", ".join(keywords))
         s, model = self.s, self.s.model
-        s.args, s.kwargs = torch.utils._pytree.tree_map(number_as_tensor, args), None
+        forward, s.args = forward_by_place(model, *torch.utils._pytree.tree_map(number_as_tensor, (args, keywords)))
+        s.kwargs = None
         with self.mode(model), tensors_kept(model), seen_through(), torch.no_grad():
             leave_uncompiled(model)
+            model.forward = forward                     # until tensors_kept puts the model's own back
             s.model = torch.jit.trace(model, copied(s.args), check_trace=False, strict=False)
         self.from_script(path)
-        s.model, self.positional, self.named = model, args, {}
-        self.call_of = of_signature(signature_of(model), args, {})
+        s.model, self.positional, self.named = model, args, keywords
+        self.call_of = of_signature(signature_of(model), args, keywords)
 
     def from_script(self, path):
         """Loops stay loops where ONNX can say them, as torch.onnx leaves them; a program that needs them unrolled has them unrolled."""

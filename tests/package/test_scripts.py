@@ -193,6 +193,34 @@ def test_a_script_inside_of_a_module(make):
     torch.testing.assert_close(result(ROWS)[0], net(ROWS)["y"].detach())                # 2, which forward has for itself
 
 
+class Takes(torch.nn.Module):
+    """Arguments that are None, by any number of places, and by name only."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.script = torch.nn.Linear(3, 3), torch.jit.script(Rows())
+
+    def forward(self, x, mask=None, *more, bias=None, scale=1):
+        y = self.script(self.linear(x)) * scale
+        for t in (mask, bias, *more):
+            y = y if t is None else y + t
+        return y
+
+
+@pytest.mark.parametrize("args, keywords, inputs", [
+    ((ROWS,), {"bias": ROWS}, ["x", "bias"]),
+    ((ROWS,), {"scale": 3, "mask": ROWS}, ["x", "mask", "scale"]),
+    ((ROWS, None), {"bias": ROWS, "scale": 3}, ["x", "bias", "scale"]),
+    ((ROWS, None, ROWS, 2), {"bias": None}, ["x", "argument_3", "argument_4"]),
+], ids=["keyword", "number", "None", "any number"])
+def test_how_arguments_reach_a_module_that_calls_a_script(args, keywords, inputs):
+    net = Takes()
+    before = dict(vars(net))
+    result = pt2onnx.export(net, args, kwargs=keywords, verify=True)
+    assert result.input_names == inputs and vars(net) == before
+    torch.testing.assert_close(result(*args, **keywords)[0], net(*args, **keywords).detach())
+
+
 def test_a_method_of_a_script_is_refused():
     class Two(torch.nn.Module):
         def forward(self, x):
