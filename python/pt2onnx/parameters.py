@@ -71,6 +71,8 @@ def _check(s):
     s.custom_opsets = _custom_opsets(s.custom_opsets)
     if not s._retain_param_name:
         warn("_retain_param_name=False is ignored: parameters keep their names")
+    if s.fallback:
+        warn("fallback=True is ignored: what torch.export refuses is an error, and only dynamo=False has the model traced")
     if s.names not in ("tutorials", "1.13"):
         raise ValueError("names is 'tutorials' or '1.13', not %r" % (s.names,))
     s.input_names, s.output_names = _names(s.input_names, "input_names"), _names(s.output_names, "output_names")

@@ -1267,6 +1267,13 @@ def test_the_first_line_of_an_error_says_which_opset_helps():
     assert str(e.value).splitlines()[0] == "Exporting the operator 'aten::remainder' to ONNX opset version 9 is not supported: version 10 supports it"
 
 
+@pytest.mark.parametrize("options, text", [({"fallback": True}, "fallback=True is ignored: what torch.export refuses is an error"),
+                                           ({"_retain_param_name": False}, "_retain_param_name=False is ignored: parameters keep their names")])
+def test_a_parameter_without_effect_is_told(options, text):
+    with pytest.warns(UserWarning, match=text):
+        assert ops(exported(Net(), IMAGE, **options)) == ["Conv", "Relu"]
+
+
 @pytest.mark.parametrize("options, text", [({"export_params": False}, "export_params=False is ignored, the model has its weights"),
                                            ({"operator_export_type": torch.onnx.OperatorExportTypes.ONNX_ATEN}, "operator_export_type=ONNX_ATEN is ignored")])
 @pytest.mark.parametrize("road", ["script", "program"][:1 + TORCH_2])
