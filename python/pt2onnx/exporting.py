@@ -531,7 +531,8 @@ class Export:
             inputs, names = self.call_of.inputs(self.positional, self.named), self.example_names
             if self.weights:
                 inputs, names = [*inputs, *map(array_of, self.weights.values())], [*names, *self.weights]
-            return verify(path, names, inputs, self.run_torch, self.s.rtol, self.s.atol, not self.s.keep_io_types)
+            narrow = None if {"rtol", "atol"} & self.s.written else self.s.weights_type or ""
+            return verify(path, names, inputs, self.run_torch, self.s.rtol, self.s.atol, not self.s.keep_io_types, narrow)
         except ImportError as e:
             raise RuntimeError("verify=True needs onnxruntime and numpy: %s" % e) from e
 

@@ -81,7 +81,7 @@ class Result:
     def __call__(self, *args, **kwargs):
         """What the model gives for these arguments of forward, by place or by name: a tuple of tensors, with a list for a sequence, None for an
         empty optional, two floats for a complex number and a text for a text. Raises TypeError where they are not those of the export."""
-        import torch
+        from .arrays import tensor_of_array
         from .verification import run_onnx
         outputs = run_onnx(self.path, self._call.inputs(args, kwargs), self.example_names, self._as_written)
 
@@ -90,7 +90,7 @@ class Result:
                 return [as_torch(item) for item in x]
             if x is None or x.dtype == object:
                 return x if x is None else x.tolist()
-            return torch.from_numpy(x)
+            return tensor_of_array(x)
         return tuple(as_torch(x) for x in outputs.values())
 
 

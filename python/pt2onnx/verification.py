@@ -5,6 +5,7 @@ import re
 
 import torch
 
+from . import arrays
 from .versions import QUANTIZED
 
 OPEN_NUMBERS = tuple(getattr(torch, name) for name in ("SymInt", "SymFloat", "SymBool") if hasattr(torch, name))     # in a program of torch.export
@@ -14,13 +15,14 @@ NAMED_BY_USE = re.compile(r"^onnx::\w+?_(?=\d+$)")
 class Output:
     """How one output compares: largest absolute and relative difference, and whether both lie within the tolerances."""
 
-    def __init__(self, name, want, got, rtol, atol):
-        self.name, self.shape, self.dtype = name, tuple(got.shape), str(got.dtype)
+    def __init__(self, name, want, got, rtol, atol, rounding=0.0):
+        """rounding: an absolute difference that is no mistake."""
+        self.rounding, self.name, self.shape, self.dtype = rounding, name, tuple(got.shape), str(got.dtype)
         self.same_kind = self.shape == tuple(want.shape) and self.dtype == str(want.dtype)
         self.absolute = self.relative = float("inf")
         self.ok = False
         if self.same_kind:
-            self.compare(want, got, rtol, atol)
+            self.compare(want, got, rtol, max(atol, rounding))
 
     def compare(self, want, got, rtol, atol):
         import numpy
@@ -28,7 +30,7 @@ class Output:
             self.absolute = self.relative = 0.0
             self.ok = True
             return
-        exact = want.dtype.kind != "f"
+        exact = not arrays.is_float(want)
         a, b = want.astype(float), got.astype(float)
         same = (want == got) | (numpy.isnan(a) & numpy.isnan(b))
         with numpy.errstate(invalid="ignore"):          # of an infinity and another
@@ -41,8 +43,9 @@ class Output:
     def __str__(self):
         if not self.same_kind:
             return "%s: %s%s, of another type or shape than torch's" % (self.name, self.dtype, list(self.shape))
-        return "%s: %s%s, largest difference %.3g (relative %.3g)%s" % (self.name, self.dtype, list(self.shape), self.absolute, self.relative,
-                                                                       "" if self.ok else ", OUT OF TOLERANCE")
+        explained = ", rounding explains %.3g" % self.rounding if self.rounding else ""
+        return "%s: %s%s, largest difference %.3g (relative %.3g)%s%s" % (self.name, self.dtype, list(self.shape), self.absolute, self.relative, explained,
+                                                                         "" if self.ok else ", OUT OF TOLERANCE")
 
 
 class Verification:
@@ -100,20 +103,18 @@ def array_of(leaf):
     if not isinstance(leaf, torch.Tensor):
         return leaf
     t = leaf.detach().cpu()
-    if t.dtype == torch.bfloat16:
-        raise RuntimeError("the model cannot be run from Python: NumPy has no bfloat16, the type of one of its inputs or outputs")
     t = torch.view_as_real(t.resolve_conj()) if t.is_complex() else t
-    return t.resolve_neg().numpy()
+    return arrays.array_of_tensor(t.resolve_neg())
 
 
 def value_for(wanted, by_name, as_written):
     """An input of the model is called as in the example, or, with names="1.13", after that and the first operator that takes it: onnx::Mul_0. as_written:
-    of keep_io_types=False, so the model may take float16 where forward takes float32."""
+    of keep_io_types=False, so the model may take float16 or bfloat16 where forward takes float32."""
     name = wanted.name if wanted.name in by_name else NAMED_BY_USE.sub("", wanted.name)
     if name not in by_name:
         raise RuntimeError("the example has no value for the model's input %s" % wanted.name)
     value = by_name[name]
-    return value.astype("float16") if as_written and wanted.type == "tensor(float16)" and value.dtype == "float32" else value
+    return arrays.in_type_of(wanted, value) if as_written else value
 
 
 def run_onnx(path, inputs, names, as_written=False):
@@ -123,9 +124,9 @@ def run_onnx(path, inputs, names, as_written=False):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    wanted, outputs = session.get_inputs(), [o.name for o in session.get_outputs()]
+    wanted = session.get_inputs()
     by_name = dict(zip([i.name for i in wanted] if names is None else names, inputs))
-    return dict(zip(outputs, session.run(outputs, {i.name: value_for(i, by_name, as_written) for i in wanted})))
+    return arrays.run(session, {i.name: value_for(i, by_name, as_written) for i in wanted})
 
 
 def parts(name, value):
@@ -135,13 +136,21 @@ def parts(name, value):
     return [] if value is None or value.dtype == object else [(name, value)]
 
 
-def verify(path, names, inputs, run_torch, rtol, atol, as_written=False):
+def verify(path, names, inputs, run_torch, rtol, atol, as_written=False, narrow=None):
     """inputs, names: as run_onnx takes them; run_torch() gives what the model in hand gives for the same example. as_written: the model's inputs and
-    outputs may be of a narrower floating type than torch's."""
+    outputs may be of a narrower floating type than torch's. narrow: the type that the weights have in the model, "" for their own; None where
+    rtol and atol are all that counts."""
     want = flat(run_torch())
     got = [part for name, value in run_onnx(path, inputs, names, as_written).items() for part in parts(name, value)]
     if len(want) != len(got):
         raise RuntimeError("verify: torch gives %d outputs, the ONNX model %d" % (len(want), len(got)))
     if as_written:
-        want = [w.astype(g.dtype) if w.dtype.kind == g.dtype.kind == "f" else w for (_, g), w in zip(got, want)]
-    return Verification([Output(name, w, g, rtol, atol) for (name, g), w in zip(got, want)], rtol, atol)
+        want = [arrays.in_range_of(g.dtype, w) if arrays.is_float(w) and arrays.is_float(g) else w for (_, g), w in zip(got, want)]
+    return Verification([Output(name, w, g, rtol, atol, rounding_of(w, narrow)) for (name, g), w in zip(got, want)], rtol, atol)
+
+
+def rounding_of(want, narrow):
+    """How far a right result may be from torch's for what leads to it being of a narrow type, its own or that of the weights; narrow: as verify takes it."""
+    from .rounding import ROUNDED, scale_of
+    part = max(ROUNDED.get(want.dtype.name, 0.0), ROUNDED.get(narrow, 0.0))
+    return part * scale_of(want.astype(float)) if part and narrow is not None and arrays.is_float(want) else 0.0

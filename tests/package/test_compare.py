@@ -383,6 +383,30 @@ def with_dropout():
     return net
 
 
+class InBfloat16(torch.nn.Module):
+    """On the way, or from the input to the output."""
+
+    def __init__(self, plus=0):
+        super().__init__()
+        self.a, self.b, self.plus = torch.nn.Linear(3, 100).bfloat16(), torch.nn.Linear(100, 4).bfloat16(), plus
+
+    def forward(self, x):
+        return (self.b(self.a(x.bfloat16()).relu() + self.plus)).to(x.dtype)
+
+
+@pytest.mark.skipif(not hasattr(onnxruntime.OrtValue, "ortvalue_from_numpy_with_onnx_type"), reason="ONNX Runtime takes no bfloat16, and rounds nothing to it")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_values_of_bfloat16(dtype, tmp_path):
+    torch.manual_seed(0)
+    net, x, path = InBfloat16(), X.to(dtype), tmp_path / "net.onnx"
+    pt2onnx.export(net, (x,), path)
+    found = pt2onnx.compare(net, (x,), path, times=False)
+    assert found.ok and found.confirmed >= 4
+    net.plus = 1
+    found = pt2onnx.compare(net, (x,), path, times=False)
+    assert (found.why, found.first.module, found.first.op) == ("part", "b", "Gemm")
+
+
 def test_without_a_file_torch_runs_in_the_mode_of_the_export():
     from pt2onnx.versions import GLOBALS
     for net in (with_dropout(), torch.jit.script(with_dropout())):

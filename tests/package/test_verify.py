@@ -10,6 +10,7 @@ from typing import Dict, List, Optional, Tuple
 
 import numpy
 import onnx
+import onnxruntime
 import pytest
 import torch
 
@@ -239,10 +240,59 @@ def test_complex_tensors_are_pairs_of_floats(options):
     torch.testing.assert_close(result(z)[0], torch.view_as_real(z * 2))
 
 
+class Layers(torch.nn.Module):
+    """Rounds on the way, and, where it is told to, is another in each run."""
+
+    def __init__(self, step=0):
+        super().__init__()
+        self.net = torch.nn.Sequential(torch.nn.Linear(3, 64), torch.nn.GELU(), torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 9))
+        self.calls = itertools.count(step=step)
+
+    def forward(self, x):
+        y = self.net(x) + next(self.calls)
+        return y.masked_fill(torch.arange(9) == 2, torch.finfo(y.dtype).min), y[:0], y.sum()
+
+
+needs_bfloat16 = pytest.mark.skipif(not hasattr(onnxruntime.OrtValue, "ortvalue_from_numpy_with_onnx_type"), reason="ONNX Runtime takes no bfloat16")
+
+
+@needs_bfloat16
 @pytest.mark.parametrize("options", ROADS)
-def test_bfloat16_is_not_verified(options):
-    with pytest.raises(RuntimeError, match="bfloat16"):
-        pt2onnx.export(lambda x: x * 2, (ROWS.bfloat16(),), verify=True, **options)
+def test_bfloat16_goes_in_and_comes_out(options):
+    x, net = ROWS.bfloat16(), Layers().bfloat16()
+    result = pt2onnx.export(net, (x,), verify=True, **options)
+    for got, want in zip(result(x), net(x)):
+        torch.testing.assert_close(got, want.detach(), rtol=0.1, atol=0.02)
+    assert [o.dtype for o in result.verification.outputs] == ["bfloat16"] * 3
+
+
+@pytest.mark.skipif(TORCH_2, reason="of an older ONNX Runtime")
+def test_bfloat16_needs_a_newer_runtime():
+    with pytest.raises(RuntimeError, match="the model cannot be run from Python: NumPy has no bfloat16"):
+        pt2onnx.export(lambda x: x * 2, (ROWS.bfloat16(),), verify=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, pytest.param(torch.bfloat16, marks=needs_bfloat16)])
+def test_rounding_to_16_bits_is_no_difference(dtype):
+    """The example is large enough for some results to be near 0, far from which their operands are. What is masked is no scale."""
+    x = torch.linspace(-3, 3, 300).reshape(100, 3).to(dtype)
+    if not TORCH_2:
+        pytest.skip("torch 1.13 has no float16 on the processor")
+    found = pt2onnx.export(Layers().to(dtype), (x,), verify=True).verification
+    assert found.ok and 0 < found.outputs[0].rounding < 0.1 and "rounding explains" in str(found)
+    for step, options in (1, {}), (found.outputs[0].rounding / 2, {"atol": 1e-5}):
+        with pytest.raises(RuntimeError, match="DIFFERENT"):
+            pt2onnx.export(Layers(step).to(dtype), (x,), verify=True, **options)
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["inputs of float32", "narrow inputs"])
+@pytest.mark.parametrize("name", ["float16", pytest.param("bfloat16", marks=needs_bfloat16)])
+def test_rounding_of_weights_is_no_difference(name, keep):
+    x = torch.linspace(-3, 3, 300).reshape(100, 3)
+    found = pt2onnx.export(Layers(), (x,), verify=True, weights_type=name, keep_io_types=keep).verification
+    assert found.ok and str(found.outputs[0].dtype) == ("float32" if keep else name)
+    with pytest.raises(RuntimeError, match="DIFFERENT"):
+        pt2onnx.export(Layers(1), (x,), verify=True, weights_type=name, keep_io_types=keep)
 
 
 @pytest.mark.parametrize("value", [1j, object(), len])

@@ -1,18 +1,16 @@
 """feeds.py - which tensor of the example each input of the ONNX model is: by the caller's names, by those of forward, or by their order."""
 import numpy
-import torch
 
 from ..arguments import leaves
+from ..arrays import is_bfloat16, ort_value
 from ..calls import of_signature
 from ..states import initial_state
 from ..verification import array_of, flat
-from . import onnx_run, torch_run
+from . import onnx_run
 
 
 def named_leaves(signature, args, kwargs):
     """[(path, array)] of the arguments of forward: x, d.a, xs.0"""
-    if any(t.dtype == torch.bfloat16 for t in torch_run.tensors((args, kwargs))):
-        raise ValueError("inputs of bfloat16 cannot be given to ONNX Runtime from Python: compare with float32 inputs")
     arguments = {**of_signature(signature, args, kwargs).by_place(args), **kwargs}
     return [(path, array) for name, value in arguments.items() for path, leaf in leaves(value, name) for array in flat(leaf, given=True)]
 
@@ -20,7 +18,6 @@ def named_leaves(signature, args, kwargs):
 def fed(path, example, names, weights):
     """{input: OrtValue} of the model in the file. example: as named_leaves gives it; weights: {name: tensor} of the model in hand, for a file that takes
     them as inputs (export_params=False); state is as it was saved."""
-    import onnxruntime
     proto = onnx_run.loaded(path)
     state = initial_state(path)
     with_value = {t.name for t in proto.graph.initializer} | set(state)
@@ -36,7 +33,7 @@ def fed(path, example, names, weights):
     for i in takes:
         check_sizes(i, found[i.name].shape)
     values = {i.name: in_type(i, found[i.name]) for i in takes}
-    return {name: onnxruntime.OrtValue.ortvalue_from_numpy(numpy.asarray(v, order="C")) for name, v in {**values, **given, **state}.items()}
+    return {name: ort_value(array) for name, array in {**values, **given, **state}.items()}
 
 
 def check_sizes(wanted, shape):
@@ -52,7 +49,7 @@ def check_sizes(wanted, shape):
 def in_type(wanted, array):
     """The array in the type of the file's input, where nothing of it is lost but digits."""
     kind = onnx_run.numpy_type(wanted.type.tensor_type.elem_type)
-    if not numpy.can_cast(array.dtype, kind, "same_kind"):
+    if not numpy.can_cast("float32" if is_bfloat16(array) else array.dtype, "float32" if kind.name == "bfloat16" else kind, "same_kind"):
         raise ValueError("the model's input %s is %s in the file and %s in the example" % (wanted.name, kind, array.dtype))
     return array.astype(kind, copy=False)
 

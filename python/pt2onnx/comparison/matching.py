@@ -5,6 +5,7 @@ number everywhere) only by a value of the same line or module. What reaches a wr
 own inputs are all confirmed is where the two part."""
 import numpy
 
+from ..rounding import ROUNDED
 from .prints import difference
 from .torch_run import place
 
@@ -13,7 +14,6 @@ NOISE = 16                              # times what float32 itself differs from
 FLOOR = 2e-6                            # of the value's scale, where float64 is no help
 FEW = 4                                 # elements that are looked at first
 ALONE = 1e-4                            # of the scale, where there is no float64
-ROUNDED = {"float16": 4e-3, "bfloat16": 3e-2, "float8_e4m3fn": 0.15, "float8_e4m3fnuz": 0.15, "float8_e5m2": 0.3, "float8_e5m2fnuz": 0.3}      # of the scale
 
 
 class Table:

@@ -13,6 +13,7 @@ import onnx.numpy_helper
 import onnxruntime
 import torch
 
+from ..arrays import has_bfloat16, tensor_of_bfloat16
 from ..states import state_outputs
 from .prints import Print
 
@@ -81,12 +82,11 @@ def as_torch(value):
     """A result of ONNX Runtime as a tensor, or None: a sequence, an optional, text."""
     if not value.is_tensor() or "string" in value.data_type():
         return None
-    kind = value.element_type() if hasattr(value, "element_type") else None
+    if "bfloat16" in value.data_type():
+        return tensor_of_bfloat16(value)
     array = value.numpy()
     if array.dtype == object or array.dtype.kind in "SU":
         return None
-    if kind == onnx.TensorProto.BFLOAT16 and array.dtype == numpy.uint16:
-        return torch.from_numpy(array.view(numpy.int16)).view(torch.bfloat16)
     unsigned = {numpy.dtype("uint16"): numpy.int32, numpy.dtype("uint32"): numpy.int64, numpy.dtype("uint64"): numpy.float64}
     return torch.from_numpy(numpy.array(array, dtype=unsigned.get(array.dtype, array.dtype)))
 
@@ -119,6 +119,8 @@ class Model:
 
     def items(self, s, name):
         """{name[i]: tensor} of an output that is a sequence: an OrtValue does not give its items away, another run does."""
+        if has_bfloat16(s):
+            raise ValueError("%s: a sequence beside values of bfloat16 has no way out of ONNX Runtime" % name)
         values = s.run([name], {given: value.numpy() for given, value in self.fed(s).items()})[0]
         return {"%s[%d]" % (name, i): torch.from_numpy(v) for i, v in enumerate(values) if v.dtype.kind in "biufc"}
 

@@ -7,9 +7,10 @@ import functools
 import numpy
 import torch
 
+from ..rounding import FAR, FILL, scale_of
+
 SAMPLE = 256
 PART = 1 << 20                          # elements of two tensors that are compared at a time
-FILL, FAR = 9e3, 100                    # what a mask fills in is at least FILL, and FAR times what else there is
 PLAIN = {getattr(torch, name): torch.float32 for name in ("bfloat16", "float16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
          if hasattr(torch, name)}
 
@@ -50,13 +51,6 @@ def numbers(flat):
     """A tensor as float64 or complex128."""
     flat = flat.detach().to(PLAIN.get(flat.dtype, flat.dtype)).numpy()
     return flat.astype(numpy.complex128 if flat.dtype.kind == "c" else numpy.float64)
-
-
-def scale_of(sample):
-    """The greatest of the finite numbers; -1e9 in masked logits says nothing of how exact the others are."""
-    sizes = numpy.unique(abs(sample[numpy.isfinite(sample) & (sample != 0)]))
-    filled = numpy.flatnonzero((sizes[1:] >= FILL) & (sizes[1:] > FAR * sizes[:-1]))
-    return float(sizes[filled[0] if filled.size else -1]) if sizes.size else 0.0
 
 
 def sums_of(tensor):
