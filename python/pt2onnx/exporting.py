@@ -37,6 +37,7 @@ UNRECOGNIZED = ("ONNX export failed on an operator with unrecognized namespace %
 NEEDS = re.compile(r"^ +(?:aten|prim|quantized)::(\w+): (.+) needs ONNX opset (\d+), the target is (\d+)$", re.M)
 UNSUPPORTED = "Unsupported: ONNX export of %s in opset %s. %s. Please try opset version %s."
 TORCH_WORDS = {"Pad whose pads are not known": ("Pad", "The sizes of the padding must be constant")}
+OF_WHOLE_WEIGHTS = "\nweights of %s change what the model gives: rtol and atol say how much may be"
 ASSUMED, ADDED, DROPPED, CHANGED = range(4)
 CONSTANT_INPUTS = re.compile(r"the input .*, because nothing uses it$")
 UPDATE = re.compile(r"the update of (.+): every run starts from the value in the file")
@@ -512,7 +513,8 @@ class Export:
             with open(where, "w", encoding="utf-8") as f:
                 f.write(self.report)
         if s.verify and not self.verification.ok:
-            raise error_of("OnnxExporterError", str(self.verification))
+            whole = s.weights_type in ("int8", "int4") and not {"rtol", "atol"} & s.written
+            raise error_of("OnnxExporterError", "%s%s" % (self.verification, OF_WHOLE_WEIGHTS % s.weights_type if whole else ""))
 
     def place_of_report(self, path):
         """Beside the model, unless the caller has said where such things go."""

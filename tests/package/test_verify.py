@@ -285,6 +285,13 @@ def test_rounding_to_16_bits_is_no_difference(dtype):
             pt2onnx.export(Layers(step).to(dtype), (x,), verify=True, **options)
 
 
+def test_weights_of_whole_numbers_need_a_tolerance():
+    x = torch.linspace(-3, 3, 300).reshape(100, 3)
+    with pytest.raises(RuntimeError, match="DIFFERENT(.|\n)*weights of int8 change what the model gives: rtol and atol say how much may be"):
+        pt2onnx.export(Layers(), (x,), verify=True, weights_type="int8")
+    assert pt2onnx.export(Layers(), (x,), verify=True, weights_type="int8", atol=0.05).verification.ok
+
+
 @pytest.mark.parametrize("keep", [True, False], ids=["inputs of float32", "narrow inputs"])
 @pytest.mark.parametrize("name", ["float16", pytest.param("bfloat16", marks=needs_bfloat16)])
 def test_rounding_of_weights_is_no_difference(name, keep):
