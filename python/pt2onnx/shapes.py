@@ -10,7 +10,7 @@ import sys
 import torch
 from torch.utils import _pytree
 
-from . import axes
+from . import axes, flex
 from .programs import names_in
 from .turns import replaced
 from .verification import OPEN_NUMBERS
@@ -173,7 +173,7 @@ def exported(model, example, arguments, shapes):
     told = without_names(arguments, shapes) if shapes else None
 
     def program_of(example):
-        with attributes_kept(example), questions_seen() as seen:
+        with attributes_kept(example), flex.written_out(), questions_seen() as seen:
             return torch.export.export(model, *example, strict=False, dynamic_shapes=told), seen
     larger = without_ones(example, arguments, shapes) if shapes else None
     if larger is not None:

@@ -9,7 +9,7 @@ import types
 import torch
 import torch.utils.checkpoint
 
-from . import _capi
+from . import _capi, flex
 from .arguments import plain, prefix_of
 from .axes import SizeNames, names_by_axis
 from .contents import inputs_with_contents
@@ -21,6 +21,8 @@ from .writes import name_lookup
 WORDS = {                                               # for what torch's tracer says
     "unordered_map": "forward calls an autograd Function that uses a tensor that is not among its arguments, such as a weight: torch's tracer takes none; "
                      "give it as an argument of apply",
+    "Unsupported value kind: Tensor": "forward calls torch.vmap, or flex_attention with a function that needs it, in a way that torch's tracer does not follow: "
+                                      "dynamo=True exports them",
     "dynamo-optimized function": "forward calls torch.cond or its like, or a function that torch.compile has wrapped, of which torch's tracer takes none: "
                                  "dynamo=True exports them"}
 
@@ -105,9 +107,11 @@ def leave_uncompiled(model):
     for m in model.modules():
         if getattr(m, "_compiled_call_impl", None) is not None:         # of m.compile()
             m._compiled_call_impl = None
-        inner = None if isinstance(m, torch.jit.ScriptModule) else getattr(getattr(m, "forward", None), "_torchdynamo_orig_callable", None)
-        if inner is not None:
-            m.forward = inner if "forward" in vars(m) else types.MethodType(inner, m)
+        held = {} if isinstance(m, torch.jit.ScriptModule) else {"forward": getattr(m, "forward", None), **vars(m)}
+        for name, value in held.items():
+            inner = getattr(value, "_torchdynamo_orig_callable", None) if isinstance(value, (types.FunctionType, types.MethodType)) else None
+            if inner is not None:
+                setattr(m, name, inner if name in vars(m) else types.MethodType(inner, m))
 
 
 class CallsScript(RuntimeError):
@@ -129,13 +133,15 @@ def recorded(model, args):
 @contextlib.contextmanager
 def seen_through():
     """torch.utils.checkpoint, as it is by default, is an autograd Function around a module whose weights are no arguments of it: here it runs what it is
-    given, as it matters only to gradients. And a deep copy of a tensor is a clone: by itself it is memory that the tracer knows nothing of."""
+    given, as it matters only to gradients. A deep copy of a tensor is a clone: by itself it is memory that the tracer knows nothing of. And flex_attention
+    is what it stands for."""
     def run(function, preserve_rng_state, *args):
         return function(*args)
 
     def deepcopy(t, memo):
         return memo.setdefault(id(t), t.clone())
-    with replaced(torch.utils.checkpoint.CheckpointFunction, "apply", staticmethod(run)), replaced(torch.Tensor, "__deepcopy__", deepcopy):
+    with replaced(torch.utils.checkpoint.CheckpointFunction, "apply", staticmethod(run)), replaced(torch.Tensor, "__deepcopy__", deepcopy), \
+            flex.written_out():
         yield
 
 

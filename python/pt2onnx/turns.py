@@ -291,7 +291,7 @@ def made_below_a_mode():
 
 @contextlib.contextmanager
 def replaced(cls, name, value):
-    """A member of a class is another for the time of a `with`."""
+    """A member of a class, or of a module of Python's, is another for the time of a `with`."""
     before = vars(cls).get(name)
     later(put_back_member, cls, name, before)
     setattr(cls, name, value)
