@@ -18,13 +18,13 @@ from .versions import ONNX_DTYPES, SCALAR_TYPES
 from .writes import name_lookup
 
 
+OF_FUNCTIONS = "forward calls torch.cond or its like, of which torch's tracer would keep what the example does: dynamo=True exports them"
 WORDS = {                                               # for what torch's tracer says
     "unordered_map": "forward calls an autograd Function that uses a tensor that is not among its arguments, such as a weight: torch's tracer takes none; "
                      "give it as an argument of apply",
     "Unsupported value kind: Tensor": "forward calls torch.vmap, or flex_attention with a function that needs it, in a way that torch's tracer does not follow: "
                                       "dynamo=True exports them",
-    "dynamo-optimized function": "forward calls torch.cond or its like, or a function that torch.compile has wrapped, of which torch's tracer takes none: "
-                                 "dynamo=True exports them"}
+    "Higher-order": OF_FUNCTIONS}
 
 
 class CountedPaths(dict):
@@ -72,6 +72,15 @@ def last_name(path):
 
 
 def trace(model, args, counted=False):
+    """As traced gives it. What torch.compile has wrapped outside of the model is seen only when it is called."""
+    try:
+        return traced(model, args, counted)
+    except CallsCompiled:
+        with compiled_as_written():
+            return traced(model, args, counted)
+
+
+def traced(model, args, counted):
     """The raw graph; the weights that its last inputs are, by name; the scopes of nodes that have lost theirs (inlined); the names of state that
     forward updates without a word in the graph. Module paths become scopes of its nodes; counted: path@number of the call."""
     prefix = prefix_of(model)
@@ -114,6 +123,21 @@ def leave_uncompiled(model):
                 setattr(m, name, inner if name in vars(m) else types.MethodType(inner, m))
 
 
+class CallsCompiled(RuntimeError):
+    """Forward calls what torch.compile has wrapped, or, where that runs as it was, what torch.cond and its like wrap for themselves."""
+
+
+@contextlib.contextmanager
+def compiled_as_written():
+    """Functions that torch.compile has wrapped run as they were before it, as torch.fx may have them. An operator of functions, as torch.cond has, would
+    run the branch of the example."""
+    def refuse(operator, *args, **kwargs):
+        raise RuntimeError("Higher-order operator %s" % operator)
+    with replaced(torch.fx._symbolic_trace, "_is_fx_tracing_flag", True), torch._dynamo.config.patch(error_on_nested_fx_trace=False), \
+            replaced(torch._ops.HigherOrderOperator, "__call__", refuse):
+        yield
+
+
 class CallsScript(RuntimeError):
     """Forward calls a ScriptModule, which is no part of such a trace."""
 
@@ -124,6 +148,8 @@ def recorded(model, args):
     except RuntimeError as e:
         if "not part of the active trace" in str(e):
             raise CallsScript(str(e)) from e
+        if "dynamo-optimized function" in str(e):
+            raise CallsCompiled(OF_FUNCTIONS) from e
         words = next((ours for torchs, ours in WORDS.items() if torchs in str(e)), None)
         if words is None:
             raise

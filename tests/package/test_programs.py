@@ -599,12 +599,40 @@ def test_compiled_parts_of_a_module_are_traced_as_they_were(make):
     pt2onnx.export(net[0], (ROWS,), verify=True)
 
 
-def test_what_only_a_program_has_is_told_where_it_is_traced():
+@torch.compile(backend="eager") if TORCH_2 else lambda function: function
+def compiled_sum(x):
+    return torch.where(x > 0, x, 0).sum(-1)
+
+
+@pytest.mark.parametrize("options", [{}, {"dynamo": True}], ids=["traced", "program"])
+def test_compiled_functions_are_exported_as_they_were(options):
+    class Sums(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x):
+            self.calls += 1
+            return compiled_sum(x) + self.calls
+    net = Sums()
+    found = pt2onnx.export(net, (ROWS,), verify=True, **options).model_proto
+    assert "ReduceSum" in [n.op_type for n in found.graph.node] and float(net.calls) == 0
+    torch.testing.assert_close(compiled_sum(ROWS), ROWS.relu().sum(-1))
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["by itself", "in a compiled function"])
+def test_what_only_a_program_has_is_told_where_it_is_traced(compiled):
+    def sign(x):
+        return torch.cond(x.sum() > 0, lambda a: a * 2, lambda a: a - 1, (x,))
+    function = torch.compile(sign, backend="eager") if compiled else sign
+
     class Sign(torch.nn.Module):
         def forward(self, x):
-            return torch.cond(x.sum() > 0, lambda a: a * 2, lambda a: a - 1, (x,))
+            return function(x)
+    before = torch._ops.HigherOrderOperator.__call__, torch.fx._symbolic_trace._is_fx_tracing_flag, torch._dynamo.config.error_on_nested_fx_trace
     with pytest.raises(RuntimeError, match="forward calls torch.cond or its like, .* dynamo=True exports them"):
         pt2onnx.export(Sign(), (ROWS,))
+    assert before == (torch._ops.HigherOrderOperator.__call__, torch.fx._symbolic_trace._is_fx_tracing_flag, torch._dynamo.config.error_on_nested_fx_trace)
 
 
 def test_the_file_between_torch_and_us_is_in_no_message(monkeypatch):
