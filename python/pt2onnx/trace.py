@@ -116,11 +116,9 @@ def leave_uncompiled(model):
     for m in model.modules():
         if getattr(m, "_compiled_call_impl", None) is not None:         # of m.compile()
             m._compiled_call_impl = None
-        held = {} if isinstance(m, torch.jit.ScriptModule) else {"forward": getattr(m, "forward", None), **vars(m)}
-        for name, value in held.items():
-            inner = getattr(value, "_torchdynamo_orig_callable", None) if isinstance(value, (types.FunctionType, types.MethodType)) else None
-            if inner is not None:
-                setattr(m, name, inner if name in vars(m) else types.MethodType(inner, m))
+        inner = None if isinstance(m, torch.jit.ScriptModule) else getattr(getattr(m, "forward", None), "_torchdynamo_orig_callable", None)
+        if inner is not None:
+            m.forward = inner if "forward" in vars(m) else types.MethodType(inner, m)
 
 
 class CallsCompiled(RuntimeError):
