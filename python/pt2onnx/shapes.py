@@ -10,7 +10,7 @@ import sys
 import torch
 from torch.utils import _pytree
 
-from . import axes, flex
+from . import axes, flex, reverse
 from .programs import names_in
 from .turns import replaced
 from .verification import OPEN_NUMBERS
@@ -172,9 +172,23 @@ def exported(model, example, arguments, shapes):
     where all sizes are the example's."""
     told = without_names(arguments, shapes) if shapes else None
 
-    def program_of(example):
+    def program_of(example, model=model):
         with attributes_kept(example), flex.written_out(), questions_seen() as seen:
-            return torch.export.export(model, *example, strict=False, dynamic_shapes=told), seen
+            try:
+                return torch.export.export(model, *example, strict=False, dynamic_shapes=told), seen
+            except Exception as e:
+                if not reverse.asks_for_gradients(e):
+                    raise
+        return program_of(example, without_gradients(example))
+
+    def without_gradients(example):
+        """The module with what its gradients are made of."""
+        with attributes_kept(example), flex.written_out(), questions_seen() as asked:
+            found, seen_as = reverse.written_out(model, example)
+        tensors = [(path, shape) for path, value, shape in leaves_of(arguments, shapes) if isinstance(value, torch.Tensor)]
+        reverse.check_open([(path, axis, sizes[axis]) for (path, shape), sizes in zip(tensors, seen_as) for axis, size in sizes_in(shape) if stays_open(size)],
+                           asked)
+        return found
     larger = without_ones(example, arguments, shapes) if shapes else None
     if larger is not None:
         try:

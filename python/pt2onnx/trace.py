@@ -24,7 +24,11 @@ WORDS = {                                               # for what torch's trace
                      "give it as an argument of apply",
     "Unsupported value kind: Tensor": "forward calls torch.vmap, or flex_attention with a function that needs it, in a way that torch's tracer does not follow: "
                                       "dynamo=True exports them",
-    "Higher-order": OF_FUNCTIONS}
+    "Higher-order": OF_FUNCTIONS,
+    "The stateless API can't be used": "forward calls torch.func.functional_call, which refuses to be traced: dynamo=True exports it",
+    "Cannot insert a Tensor that requires grad": "forward uses a tensor that requires a gradient and is neither an argument nor a parameter of the model; where "
+                                                 "forward asks for gradients itself (torch.autograd.grad), dynamo=True exports it, and "
+                                                 "torch.jit.script(model) does"}
 
 
 class CountedPaths(dict):
