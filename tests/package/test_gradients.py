@@ -134,7 +134,7 @@ def test_ways_to_ask(make, shapes):
 
 
 def test_an_operator_that_onnx_lacks_is_named_with_its_line():
-    with pytest.raises(RuntimeError, match=r"aten::avg_pool2d_backward(.|\n)*test_gradients.py:\d+ in slope"):
+    with pytest.raises(RuntimeError, match=r"aten::avg_pool2d_backward(.|\n)*test_gradients.py:\d+"):
         pt2onnx.export(Slope(torch.nn.AvgPool2d(2)), (torch.randn(2, 4, 8, 8),), dynamo=True)
 
 
