@@ -22,7 +22,8 @@ OPERATORS = frozenset("add radd sub rsub mul rmul truediv rtruediv floordiv rflo
 ELEMENTWISE = OPERATORS | frozenset(
     "subtract multiply div divide true_divide floor_divide remainder fmod where minimum maximum clamp clip clamp_min clamp_max exp exp2 log log2 log1p expm1 "
     "sqrt rsqrt square reciprocal tanh sigmoid sin cos floor ceil round trunc sign relu isnan isinf isfinite logical_and logical_or logical_not logical_xor "
-    "full_like zeros_like ones_like bitwise_and bitwise_or bitwise_not bitwise_xor to type float double half bfloat16 bool int long masked_fill detach clone negative absolute".split())
+    "bitwise_and bitwise_or bitwise_not bitwise_xor to type float double half bfloat16 bool int long masked_fill detach clone negative absolute "
+    "full_like zeros_like ones_like".split())
 OF_ANY_SHAPE = frozenset("new_ones new_zeros new_full new_tensor".split())
 ATTRIBUTES = [torch.Tensor.dtype.__get__, torch.Tensor.device.__get__]
 
@@ -159,7 +160,7 @@ class Items:
 
     def __getitem__(self, items):
         items = self.items + (items if isinstance(items, tuple) else (items,))
-        if len(items) > self.tensor.dim() or not all(isinstance(i, (torch.Tensor, int)) for i in items):
+        if len(items) > self.tensor.dim() or not all(map(is_index, items)):
             raise NotElementwise
         return self.mode.kept(taken(self.tensor, items)) if len(items) == self.tensor.dim() else Items(self.mode, self.tensor, items)
 
@@ -173,9 +174,14 @@ class ItemsByIndex(torch.overrides.TorchFunctionMode):
     def __torch_function__(self, function, types, args=(), kwargs=None):
         if function is torch.Tensor.__getitem__:
             items = args[1] if isinstance(args[1], tuple) else (args[1],)
-            if any(isinstance(i, torch.Tensor) for i in items) and all(isinstance(i, (torch.Tensor, int)) for i in items):
+            if any(isinstance(i, torch.Tensor) for i in items) and all(map(is_index, items)):
                 return taken(args[0], items)
         return function(*args, **(kwargs or {}))
+
+
+def is_index(item):
+    """A number; True and False ask for another thing."""
+    return item.dtype in (torch.int32, torch.int64) if isinstance(item, torch.Tensor) else type(item) is int
 
 
 def taken(tensor, items):

@@ -69,7 +69,8 @@ def agrees(net, options, limit=60):
     lambda net, s, b, h, i, j: s.masked_fill((i // 2 != j // 2) & ~(i % 3 == 0), torch.finfo(s.dtype).min),
     lambda net, s, b, h, i, j: net.by_batch[b][h] + net.by_batch[b, h] * (i - j),
     lambda net, s, b, h, i, j: h * 0.5 - j,
-], ids=["none", "table", "by head", "items of items", "where", "capped", "filled", "by batch", "without the score"])
+    lambda net, s, b, h, i, j: s + SLOPES[(i < j).int()] + net.by_head[-1, h],
+], ids=["none", "table", "by head", "items of items", "where", "capped", "filled", "by batch", "without the score", "chosen"])
 def test_scores(score, options):
     agrees(Flex(score), options)
 
@@ -131,6 +132,14 @@ def test_functions_that_do_more_than_elements(score):
     agrees(Flex(score), ROADS[2], 100)
     with pytest.raises(RuntimeError, match="flex_attention with a function that needs it, in a way that torch's tracer does not follow: dynamo=True"):
         pt2onnx.export(Flex(score), (Q,))
+
+
+def test_a_truth_value_is_no_index():
+    """SLOPES[i < j] is SLOPES, or nothing of it: no scalar, as torch says too."""
+    with pytest.raises(Exception):
+        Flex(lambda net, s, b, h, i, j: s + SLOPES[i < j])(Q)
+    with pytest.raises(Exception):
+        pt2onnx.export(Flex(lambda net, s, b, h, i, j: s + SLOPES[i < j]), (Q,))
 
 
 @pytest.mark.parametrize("options", ROADS[:2], ids=NAMES[:2])
