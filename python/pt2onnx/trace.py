@@ -80,8 +80,9 @@ def trace(model, args, counted=False):
     try:
         return traced(model, args, counted)
     except CallsCompiled:
-        with compiled_as_written():
-            return traced(model, args, counted)
+        pass
+    with compiled_as_written():
+        return traced(model, args, counted)
 
 
 def traced(model, args, counted):
