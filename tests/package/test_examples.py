@@ -1,4 +1,4 @@
-"""Every example of adding an operator runs, and makes the nodes that it says."""
+"""Every example in Python runs: of adding an operator, with the nodes that it says, and of forces, with PyTorch's."""
 import os
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import sys
 import onnx
 import pytest
 
-from helpers import ops
+from helpers import TORCH_2, ops
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EXAMPLES = {"autograd_function": ["Constant", "Mul", "Add"], "registered_symbolic": ["Smooth", "Constant", "Add"],
@@ -22,6 +22,16 @@ def test_example(name, tmp_path):
     done = subprocess.run([sys.executable, "-W", "ignore", script, str(tmp_path / "m.onnx")], env=env, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert ops(onnx.load(str(tmp_path / "m.onnx"))) == EXAMPLES[name]
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.export")
+def test_force_field(tmp_path):
+    env = {**os.environ, "PYTHONPATH": os.path.join(TOP, "python")}
+    done = subprocess.run([sys.executable, "-W", "ignore", os.path.join(TOP, "examples", "force_field.py"), str(tmp_path / "m.onnx")], env=env,
+                          capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    away = [float(line.split()[-2]) for line in done.stdout.splitlines()]
+    assert len(away) == 3 and max(away) < 1e-5, done.stdout
 
 
 def test_no_example_is_left_out():
