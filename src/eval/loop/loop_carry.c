@@ -624,12 +624,15 @@ bool loop_found(Loop *l, const Change *c, Value holder, int64_t place)
     return carry(l, c, holder, place);
 }
 
-/* Leaves of a variable that was never set before the loop get zeros for first values. Sizes that
- * only the body knows differ in each iteration. */
-static void set_stand_ins(Loop *l, const Carried *k)
+/* Leaves of a variable that was never set before the loop get zeros for first values; where its
+ * shape was made anew, those that are the body's. Sizes that only the body knows differ in each
+ * iteration. */
+static void set_stand_ins(Loop *l, const Carried *k, bool reshaped)
 {
     for (size_t i = k->first; i < k->first + k->n; i++) {
         Leaf *leaf = &l->leaves.at[i];
+        if (reshaped && graph_sees(l->ev->g, leaf->init))
+            continue;
         for (int axis = 0; axis < leaf->rank; axis++)
             if (leaf->dim[axis] && !dim_is_outside(l->ev->g, leaf->dim[axis]))
                 leaf->dim[axis] = NULL;
@@ -764,13 +767,12 @@ bool loop_first_values(Loop *l, size_t from)
         Carried *k = &l->carried.at[i];
         if (k->mark || k->dropped || (i < from && !k->reshaped))
             continue;
-        if (k->unset && !k->reshaped) {
-            set_stand_ins(l, k);
-            continue;
-        }
-        if (!renew_leaves(l, k))
+        bool reshaped = k->reshaped;
+        if ((reshaped || !k->unset) && !renew_leaves(l, k))
             return false;
-        if (i >= from)
+        if (k->unset)
+            set_stand_ins(l, k, reshaped);
+        else if (i >= from)
             suppose_counting(l, k);
     }
     return true;
