@@ -24,10 +24,15 @@ def signature_of(model):
         return None
 
 
+def placed(signature):
+    """The parameters that may go by place; signature: of inspect's, None where it is not known."""
+    return [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if signature else []
+
+
 def takes_dict_last(signature, args):
     """Is the last argument a dict that forward itself wants? Its place has no default, and no key is a parameter's name."""
     given = args[-1] if args and isinstance(args[-1], dict) else {}
-    places = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    places = placed(signature)
     return bool(given) and len(args) <= len(places) and places[len(args) - 1].default is inspect.Parameter.empty and \
         not any(key in signature.parameters for key in given)
 
@@ -61,7 +66,7 @@ def arrange(model, args, kwargs):
 def by_place(signature, args, named):
     """(positional, keyword) arguments for the parameters that may go by place: those that nobody has given have their defaults. Behind a None,
     or a default that no trace takes, that nobody has given, and where forward takes any number, the others go by name: forward may look which were given."""
-    parameters = [p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    parameters = placed(signature)
     twice = [p.name for p in parameters[:len(args)] if p.name in named and p.kind != p.POSITIONAL_ONLY]
     if twice:
         raise TypeError("forward() is given the argument %s twice" % twice[0])
@@ -132,8 +137,7 @@ def forward_by_place(model, args, keywords):
 
 def names_of_places(model, n):
     """Those of forward's parameters; what *args takes is called as torch's tracer calls what has no name."""
-    signature = signature_of(model)
-    places = [p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)] if signature else []
+    places = [p.name for p in placed(signature_of(model))]
     return [places[i] if i < len(places) else "argument_%d" % (i + 1) for i in range(n)]
 
 

@@ -4,6 +4,7 @@ import reprlib
 
 from torch.utils import _pytree
 
+from .arguments import placed
 from .verification import flat, leaves_in
 
 MISSING = inspect.Parameter.empty
@@ -100,5 +101,4 @@ def parts_as_in(name, value, example):
 def of_signature(signature, positional, named):
     """The Call of a module or callable; signature: of inspect's, None where it is not known."""
     parameters = list(signature.parameters.values()) if signature else []
-    places = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return Call(places, {p.name: p.default for p in parameters if p.default is not p.empty}, positional, named)
+    return Call([p.name for p in placed(signature)], {p.name: p.default for p in parameters if p.default is not p.empty}, positional, named)

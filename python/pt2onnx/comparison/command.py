@@ -117,9 +117,8 @@ def checked(what, made):
 
 def without_arguments(what, model):
     """A module in hand says nothing of its inputs."""
-    from ..arguments import signature_of
-    signature = signature_of(model)
-    needed = [p.name for p in (signature.parameters.values() if signature else ()) if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    from ..arguments import placed, signature_of
+    needed = [p.name for p in placed(signature_of(model)) if p.default is p.empty]
     if needed:
         raise ValueError("%s gives a module without arguments, and its forward takes %s: write them behind it (float32[1,3,224,224]), or let the "
                          "function give a pair of module and arguments" % (what, ", ".join(needed)))
